@@ -39,19 +39,19 @@ describe('architecture', () => {
   });
 
   it('detects a cycle of files or folders that consists of type imports only', async () => {
-    const [one, other] = [`${root}domain/planted-one`, `${root}domain/planted-other`];
-    for (const folder of [one, other]) mkdirSync(folder, { recursive: true });
+    const [firstModule, secondModule] = [`${root}domain/planted-one`, `${root}domain/planted-other`];
+    for (const folder of [firstModule, secondModule]) mkdirSync(folder, { recursive: true });
     try {
-      writeFileSync(`${one}/a.ts`, "import type { B } from '../planted-other/b.ts';\nexport type A = { b: B };\n");
-      writeFileSync(`${other}/b.ts`, "import type { C } from '../planted-one/c.ts';\nexport type B = { c: C };\n");
-      writeFileSync(`${one}/c.ts`, "import type { D } from './d.ts';\nexport type C = { d: D };\n");
-      writeFileSync(`${one}/d.ts`, "import type { C } from './c.ts';\nexport type D = { c?: C };\n");
+      writeFileSync(`${firstModule}/a.ts`, "import type { B } from '../planted-other/b.ts';\nexport type A = { b: B };\n");
+      writeFileSync(`${secondModule}/b.ts`, "import type { C } from '../planted-one/c.ts';\nexport type B = { c: C };\n");
+      writeFileSync(`${firstModule}/c.ts`, "import type { D } from './d.ts';\nexport type C = { d: D };\n");
+      writeFileSync(`${firstModule}/d.ts`, "import type { C } from './c.ts';\nexport type D = { c?: C };\n");
       const { summary, modules } = await violations(['domain/planted-one', 'domain/planted-other']);
       const cycles = summary.violations.filter(({ rule }) => rule.name === 'no-cycles');
       expect(cycles.map(({ from }) => from)).to.deep.equal(['domain/planted-one/c.ts']);
       expect(folderCycles(folderGraph(modules))).to.deep.equal([['domain/planted-one', 'domain/planted-other']]);
     } finally {
-      for (const folder of [one, other]) rmSync(folder, { recursive: true, force: true });
+      for (const folder of [firstModule, secondModule]) rmSync(folder, { recursive: true, force: true });
     }
   });
 

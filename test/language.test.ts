@@ -35,8 +35,8 @@ describe('writing style', () => {
   }
 
   it('finds a planted violation of each rule', () => {
-    const planted = measureLanguage([{ file: 'a.ts', text: PLANTED }], [{ file: 'a.test.ts', text: PLANTED_TEST }]);
-    const places = Object.fromEntries(Object.entries(planted).map(([name, measure]) => [name, measure.places]));
+    const plantedMeasures = measureLanguage([{ file: 'a.ts', text: PLANTED }], [{ file: 'a.test.ts', text: PLANTED_TEST }]);
+    const places = Object.fromEntries(Object.entries(plantedMeasures).map(([name, measure]) => [name, measure.places]));
     expect(places).to.deep.equal({
       bindings: ['told', 'asked', 'found', 'rest', 'known', 'own'].map((name) => `a.ts: ${name}`),
       types: ['a.ts: Known'],
@@ -45,7 +45,7 @@ describe('writing style', () => {
       persons: ['a.ts: // Somebody was first.'],
       titles: ['a.test.ts: N12 a list', 'a.test.ts: tells nobody'],
     });
-    const totals = Object.fromEntries(Object.entries(planted).map(([name, measure]) => [name, measure.total]));
+    const totals = Object.fromEntries(Object.entries(plantedMeasures).map(([name, measure]) => [name, measure.total]));
     expect(totals).to.deep.equal({ bindings: 6, types: 1, fragments: 2, relatives: 2, persons: 3, titles: 3 });
   });
 });

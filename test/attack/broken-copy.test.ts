@@ -5,8 +5,8 @@ import { type AttackRun, attack, formatCases, startAttackedService } from '../su
 import { FAULTS, type PlantedFault } from './faults.ts';
 
 /**
- * Most of what a fault costs is the start of a service, so that a few that have nothing to do with each other share one.
- * A case that finds one of them is held where nothing is planted: see `test/deep/attack-tool.test.ts`.
+ * Starting a service takes most of the time of a fault, so unrelated faults share one. Without planted faults, the same
+ * cases are held: see `test/deep/attack-tool.test.ts`.
  */
 const SERVICES = 7;
 const AT_ONCE = 2;
@@ -17,8 +17,8 @@ async function runOn(faults: readonly PlantedFault[]): Promise<AttackRun> {
   const edits = faults.flatMap(({ file, from, to, also }) => [{ file, from, to }, ...(also ? [also] : [])]);
   const service = await startAttackedService({ NODE_OPTIONS: `--import=${PLANTER}`, PLANTED_FAULTS: JSON.stringify(edits) });
   try {
-    const only = faults.flatMap(({ family }) => ['--only', family]);
-    return await attack([...service.target, ...only], { VIDIMUS_CLIENT_SECRET: service.secret });
+    const onlyOptions = faults.flatMap(({ family }) => ['--only', family]);
+    return await attack([...service.target, ...onlyOptions], { VIDIMUS_CLIENT_SECRET: service.secret });
   } finally {
     await service.close();
   }
@@ -28,9 +28,11 @@ describe('attack tool on services with planted faults', () => {
   const runs = new Map<PlantedFault, AttackRun>();
 
   before(async () => {
-    const waiting = Array.from({ length: SERVICES }, (_, service) => FAULTS.filter((_fault, index) => index % SERVICES === service));
+    const remainingFaults = Array.from({ length: SERVICES }, (_, service) =>
+      FAULTS.filter((_fault, index) => index % SERVICES === service),
+    );
     const work = async () => {
-      for (let faults = waiting.shift(); faults !== undefined; faults = waiting.shift()) {
+      for (let faults = remainingFaults.shift(); faults !== undefined; faults = remainingFaults.shift()) {
         const run = await runOn(faults);
         for (const fault of faults) runs.set(fault, run);
       }
@@ -38,16 +40,16 @@ describe('attack tool on services with planted faults', () => {
     await Promise.all(Array.from({ length: AT_ONCE }, work));
   });
 
-  for (const planted of FAULTS) {
-    const { family, fault, foundBy, why } = planted;
-    const found = foundBy === null ? `is not found, since ${why}` : `is found by "${foundBy}"`;
-    it(`${family}: ${fault}: ${found}`, () => {
-      const run = runs.get(planted);
-      const state = run?.families.find((one) => one.family === family)?.state;
+  for (const plantedFault of FAULTS) {
+    const { family, fault, foundBy, why } = plantedFault;
+    const expectation = foundBy === null ? `is not found, since ${why}` : `is found by "${foundBy}"`;
+    it(`${family}: ${fault}: ${expectation}`, () => {
+      const run = runs.get(plantedFault);
+      const state = run?.families.find((candidate) => candidate.family === family)?.state;
       expect(state, `${run?.stdout}${run?.stderr}`).to.equal('run');
-      const open = formatCases(run?.cases ?? [], 'open').filter((line) => line.startsWith(`${family}: `));
-      if (foundBy === null) expect(open, 'else it can be said to be found').to.deep.equal([]);
-      else expect(open).to.include(`${family}: ${foundBy}`);
+      const openCases = formatCases(run?.cases ?? [], 'open').filter((line) => line.startsWith(`${family}: `));
+      if (foundBy === null) expect(openCases, 'a fault that is not found needs a reason').to.deep.equal([]);
+      else expect(openCases).to.include(`${family}: ${foundBy}`);
       expect(run?.code).to.equal(1);
     });
   }
@@ -60,12 +62,12 @@ describe('attack tool on services with planted faults', () => {
   });
 
   it('finds at least 90 % of the planted faults, in at least 90 % of the families', () => {
-    const found = FAULTS.filter(({ foundBy }) => foundBy !== null);
-    expect(found.length / FAULTS.length).to.be.at.least(0.9);
-    expect(new Set(found.map(({ family }) => family)).size).to.equal(found.length);
+    const foundFaults = FAULTS.filter(({ foundBy }) => foundBy !== null);
+    expect(foundFaults.length / FAULTS.length).to.be.at.least(0.9);
+    expect(new Set(foundFaults.map(({ family }) => family)).size).to.equal(foundFaults.length);
     expect(FAULTS.length).to.be.at.least(20);
     const page = readFileSync(new URL('../../docs/reference/attack-tool.md', import.meta.url), 'utf8');
     expect(page).to.include(`plants ${FAULTS.length} faults`);
-    expect(page).to.include(`finds ${found.length} of them`);
+    expect(page).to.include(`finds ${foundFaults.length} of them`);
   });
 });

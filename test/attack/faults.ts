@@ -1,4 +1,4 @@
-/** One text of one source file, and what stands there instead. */
+/** A text of a source file and its replacement. */
 type Edit = { readonly file: string; readonly from: string; readonly to: string };
 
 /** A fault of the service, planted by replacing one text of one file. */
@@ -268,7 +268,7 @@ export const FAULTS: readonly PlantedFault[] = [
     from: 'CODE_LIFETIME_SECONDS = 60',
     to: 'CODE_LIFETIME_SECONDS = 86_400',
     foundBy: null,
-    why: 'no case waits for more than a minute, and nothing that a wallet is told says how long a code lives',
+    why: 'no case waits for more than a minute, and no response to a wallet contains the lifetime of a code',
   },
   {
     family: 'client-attestation',
@@ -277,6 +277,6 @@ export const FAULTS: readonly PlantedFault[] = [
     from: "if (typeof exp !== 'number' || exp <= now - CLOCK_TOLERANCE_SECONDS)",
     to: "if (typeof exp !== 'number')",
     foundBy: null,
-    why: "the tool is no wallet provider that the issuer trusts, so each of its attestations is refused as a stranger's first",
+    why: 'the issuer does not trust the tool as a wallet provider, so each of its attestations is rejected as untrusted first',
   },
 ];

@@ -12,8 +12,8 @@ import type { DatabaseKind, World } from './world.ts';
 
 export type PairedRun = { readonly database: DatabaseKind; readonly comparisons: readonly Comparison[] };
 
-/** What there is on a side before anything is measured. */
-export type Stored = {
+/** Rows that each side has before the measurement. */
+export type StoredVariant = {
   readonly sessions: number;
   readonly listCapacity?: number;
   readonly more?: (cast: Cast, world: World) => Promise<void>;
@@ -21,7 +21,7 @@ export type Stored = {
 
 const FEW_CREDENTIALS = 50;
 const PRESENTED_CREDENTIALS = 600;
-const EQUAL: Stored = { sessions: 20_000 };
+const EQUAL: StoredVariant = { sessions: 20_000 };
 
 /**
  * Compares another service, B, with the present one, A, on databases of their own of the same server.
@@ -31,11 +31,11 @@ export async function runAgainst(
   kind: DatabaseKind,
   options: BenchOptions,
   variant: Variant,
-  stored: { readonly a: Stored; readonly b: Stored } = { a: EQUAL, b: EQUAL },
+  stored: { readonly a: StoredVariant; readonly b: StoredVariant } = { a: EQUAL, b: EQUAL },
 ): Promise<PairedRun | undefined> {
   const wallets = new WalletsProcess();
   const scenarios = SCENARIOS.map(({ name }) => name).filter((name) => options.only.size === 0 || options.only.has(name));
-  const times: PairTimes = {
+  const pairTimes: PairTimes = {
     warmUpMs: options.warmUpSeconds * 1000,
     windowMs: options.measuredSeconds * 1000,
     pairs: options.pairs,
@@ -47,7 +47,7 @@ export async function runAgainst(
       { ...options, profileFolder: undefined, variant },
       async (b): Promise<PairedRun> => {
         console.log(`${kind}: preparing both services`);
-        for (const [cast, has] of [[a, stored.a] as const, [b, stored.b] as const]) await prepare(cast, scenarios, times, has);
+        for (const [cast, has] of [[a, stored.a] as const, [b, stored.b] as const]) await prepare(cast, scenarios, pairTimes, has);
         const meters = [await Meter.of(a), await Meter.of(b)] as const;
         const comparisons: Comparison[] = [];
         let order = [a, b];
@@ -58,15 +58,15 @@ export async function runAgainst(
           for (const { service } of order) await service.start();
         };
         for (const scenario of scenarios) {
-          const seconds = Math.ceil((2 * busyMs(times)) / 1000);
-          console.log(`${kind}: ${scenario} … ${times.pairs} pairs, ${seconds} s and the starts`);
-          const comparison = await comparePairs(scenario, meters, times, restart);
+          const seconds = Math.ceil((2 * busyMs(pairTimes)) / 1000);
+          console.log(`${kind}: ${scenario} … ${pairTimes.pairs} pairs, ${seconds} s and the starts`);
+          const comparison = await comparePairs(scenario, meters, pairTimes, restart);
           console.log(`${kind}: ${describeComparison(comparison)}`);
           comparisons.push(comparison);
         }
         return { database: kind, comparisons };
       },
-      wallets.elsewhere(),
+      wallets.spawnSibling(),
     );
   return withCast(kind, { ...options, profileFolder: undefined }, withA, wallets);
 }
@@ -74,37 +74,37 @@ export async function runAgainst(
 async function prepare(
   cast: Cast,
   scenarios: readonly ScenarioName[],
-  times: PairTimes,
-  { sessions, listCapacity, more }: Stored,
+  pairTimes: PairTimes,
+  { sessions, listCapacity, more }: StoredVariant,
 ): Promise<void> {
   const { url, service, wallets, provider } = cast;
   await service.start();
   const world = await setUpTenant(service.origin, provider, listCapacity === undefined ? {} : { listCapacity });
   await wallets.prepare(world);
   await wallets.collect('dc+sd-jwt', FEW_CREDENTIALS);
-  for (const format of new Set(scenarios.flatMap((name) => asked(name, world.asking))))
+  for (const format of new Set(scenarios.flatMap((name) => countQueries(name, world.asking))))
     await wallets.collect(format, PRESENTED_CREDENTIALS);
   if (sessions > 0) await preloadSessions(url, sessions);
-  await makeRevocable(cast, world, scenarios, busyMs(times));
+  await makeRevocable(cast, world, scenarios, busyMs(pairTimes));
   await more?.(cast, world);
   await analyze(url);
 }
 
-function asked(name: ScenarioName, asking: World['asking']) {
+function countQueries(name: ScenarioName, asking: World['asking']) {
   return asking[name as PresentationScenario]?.queries.map(({ format }) => format) ?? [];
 }
 
 const MANY = { sessions: 1_000_000, tenants: 1_000, lists: 1_000_000, keys: 1_000 } as const;
-/** With `--quick`. */
+/** Values with `--quick`. */
 const SHARE = 0.1;
-/** How much dearer a flow may be with all of it. */
+/** Maximum additional cost of a flow with all of these rows. */
 const ALLOWED = 1.05;
 const NO_QUOTA = { QUOTA_KEY_CHAINS: '5000' };
 
 /** Compares the service with little in its database (A) and the same with much (B). */
 export function runGrowth(kind: DatabaseKind, options: BenchOptions): Promise<PairedRun | undefined> {
   const grown = (growth: Growth) => (options.grow.includes(growth) ? Math.ceil(MANY[growth] * (options.quick ? SHARE : 1)) : 0);
-  const b: Stored = {
+  const b: StoredVariant = {
     sessions: grown('sessions'),
     ...(grown('lists') > 0 && { listCapacity: grown('lists') }),
     more: async ({ service }, world) => {
@@ -115,7 +115,7 @@ export function runGrowth(kind: DatabaseKind, options: BenchOptions): Promise<Pa
   return runAgainst(kind, options, { environment: NO_QUOTA }, { a: { sessions: 0 }, b });
 }
 
-/** @returns what is dearer by more than is allowed and than noise explains. */
+/** @returns flows whose cost grew by more than the limit and the noise. */
 export function growthFaults({ database, comparisons }: PairedRun): readonly string[] {
   return comparisons
     .filter(grows)

@@ -2,10 +2,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import type { DatabaseRun, Result } from './database-run.ts';
 import { sumMs } from './meter.ts';
-import { relativeSpread, spreadOf } from './pairs.ts';
+import { computeSpread, relativeSpread } from './pairs.ts';
 import { SCENARIOS, type ScenarioName } from './scenarios.ts';
 
-/** What makes figures comparable. */
+/** Properties that must match for comparable figures. */
 export type Machine = { readonly processor: string; readonly cores: number; readonly node: string };
 
 export type BaselineFlow = {
@@ -37,19 +37,20 @@ export type Change = {
 };
 
 export function thisMachine(): Machine {
-  const all = cpus();
-  return { processor: all[0]?.model ?? '', cores: all.length, node: process.version };
+  const cpuList = cpus();
+  return { processor: cpuList[0]?.model ?? '', cores: cpuList.length, node: process.version };
 }
 
-export function baselineOf(runs: readonly DatabaseRun[], machine = thisMachine(), at = new Date()): Baseline {
-  return { at: at.toISOString(), machine, databases: runs.map(databaseOf) };
+export function makeBaseline(runs: readonly DatabaseRun[], machine = thisMachine(), at = new Date()): Baseline {
+  return { at: at.toISOString(), machine, databases: runs.map(makeDatabaseBaseline) };
 }
 
-function databaseOf({ database, server, results }: DatabaseRun): BaselineDatabase {
+function makeDatabaseBaseline({ database, server, results }: DatabaseRun): BaselineDatabase {
   const flows = results.filter(({ tables }) => tables === 'many');
-  const again = results.find(({ tables }) => tables === 'again');
-  const first = flows.find(({ scenario }) => scenario === again?.scenario);
-  const control = again === undefined || first === undefined ? 0 : Math.abs(scaledMs(again) / scaledMs(first) - 1);
+  const repeatedResult = results.find(({ tables }) => tables === 'again');
+  const firstFlow = flows.find(({ scenario }) => scenario === repeatedResult?.scenario);
+  const control =
+    repeatedResult === undefined || firstFlow === undefined ? 0 : Math.abs(scaledMs(repeatedResult) / scaledMs(firstFlow) - 1);
   return {
     database,
     server,
@@ -57,7 +58,7 @@ function databaseOf({ database, server, results }: DatabaseRun): BaselineDatabas
     flows: flows.map((result) => ({
       scenario: result.scenario,
       costMs: scaledMs(result),
-      spread: relativeSpread(spreadOf(result.windowsMs)),
+      spread: relativeSpread(computeSpread(result.windowsMs)),
     })),
   };
 }
@@ -71,46 +72,48 @@ function scaledMs(result: Result): number {
  * differed, and how far a run was from itself at its end.
  * @throws Error when the baseline is of another machine or another server, unless `mayDiffer`.
  */
-export function changesSince(then: Baseline, now: Baseline, mayDiffer = false): readonly Change[] {
-  const differing = differences(then, now);
+export function changesSince(baseline: Baseline, current: Baseline, mayDiffer = false): readonly Change[] {
+  const differing = differences(baseline, current);
   if (differing.length > 0 && !mayDiffer)
     throw new Error(
       `the baseline was measured elsewhere: ${differing.join('; ')}. ` +
         'Save one here with --save, or compare all the same with --other-machine.',
     );
-  return now.databases.flatMap(({ database, control, flows }) => {
-    const earlier = then.databases.find((one) => one.database === database);
+  return current.databases.flatMap(({ database, control, flows }) => {
+    const earlierDatabase = baseline.databases.find((candidate) => candidate.database === database);
     return flows.flatMap(({ scenario, costMs, spread }): Change[] => {
-      const before = earlier?.flows.find((flow) => flow.scenario === scenario);
-      if (earlier === undefined || before === undefined) return [];
-      const noise = spread + before.spread + Math.max(control, earlier.control);
-      const ratio = costMs / before.costMs;
+      const earlierFlow = earlierDatabase?.flows.find((flow) => flow.scenario === scenario);
+      if (earlierDatabase === undefined || earlierFlow === undefined) return [];
+      const noise = spread + earlierFlow.spread + Math.max(control, earlierDatabase.control);
+      const ratio = costMs / earlierFlow.costMs;
       return [{ database, scenario, ratio, noise, isRegression: ratio > 1 + noise }];
     });
   });
 }
 
 /** @returns the flows that were measured now and are not in the baseline: nothing is known of them. */
-export function notIn(then: Baseline, now: Baseline): readonly string[] {
-  return now.databases.flatMap(({ database, flows }) => {
-    const known = then.databases.find((one) => one.database === database)?.flows ?? [];
-    const unknown = flows.filter(({ scenario }) => !known.some((flow) => flow.scenario === scenario));
-    return unknown.map(({ scenario }) => `${database}: ${scenario}: not in the baseline, nothing was compared`);
+export function findNewFlows(baseline: Baseline, current: Baseline): readonly string[] {
+  return current.databases.flatMap(({ database, flows }) => {
+    const knownFlows = baseline.databases.find((candidate) => candidate.database === database)?.flows ?? [];
+    const newFlows = flows.filter(({ scenario }) => !knownFlows.some((flow) => flow.scenario === scenario));
+    return newFlows.map(({ scenario }) => `${database}: ${scenario}: not in the baseline, nothing was compared`);
   });
 }
 
-function differences(then: Baseline, now: Baseline): readonly string[] {
+function differences(baseline: Baseline, current: Baseline): readonly string[] {
   const pairs = [
-    ['processor', then.machine.processor, now.machine.processor],
-    ['cores', then.machine.cores, now.machine.cores],
-    ['Node', then.machine.node, now.machine.node],
-    ...now.databases.map(({ database, server }) => [
+    ['processor', baseline.machine.processor, current.machine.processor],
+    ['cores', baseline.machine.cores, current.machine.cores],
+    ['Node', baseline.machine.node, current.machine.node],
+    ...current.databases.map(({ database, server }) => [
       database,
-      then.databases.find((one) => one.database === database)?.server ?? server,
+      baseline.databases.find((candidate) => candidate.database === database)?.server ?? server,
       server,
     ]),
   ];
-  return pairs.flatMap(([what, there, here]) => (there === here ? [] : [`${what} ${there}, here ${here}`]));
+  return pairs.flatMap(([description, recordedValue, currentValue]) =>
+    recordedValue === currentValue ? [] : [`${description} ${recordedValue}, here ${currentValue}`],
+  );
 }
 
 export function describeChange({ database, scenario, ratio, noise, isRegression }: Change): string {
@@ -137,7 +140,7 @@ const LABELS = 250;
 const RIGHT = 30;
 const TOP = 62;
 const ROW = 40;
-/** Colours of both schemes; the chart stands in a page as an image, so it has to know the scheme itself. */
+/** Colours of both schemes; the chart is embedded as an image, so it contains the media query itself. */
 const STYLE = `
     text { font: 12px system-ui, sans-serif; fill: #1f2328 } .small { font-size: 11px; fill: #59636e }
     .cost { fill: #0969da } .goal { stroke: #1a7f37; stroke-width: 2 } .best { stroke: #9a6700; stroke-width: 2 }
@@ -147,11 +150,11 @@ const STYLE = `
     }`;
 
 /** A bar for each flow that has a goal, as a multiple of its goal: flows differ a hundredfold in milliseconds. */
-export function chartOf(run: DatabaseRun): string {
-  const baseline = baselineOf([run]);
-  const rows = rowsOf(baseline);
-  const most = Math.max(1, ...rows.map(({ costMs, goalMs }) => costMs / goalMs));
-  const perGoal = (WIDTH - LABELS - RIGHT) / most;
+export function drawChart(run: DatabaseRun): string {
+  const baseline = makeBaseline([run]);
+  const rows = chartRows(baseline);
+  const maxRatio = Math.max(1, ...rows.map(({ costMs, goalMs }) => costMs / goalMs));
+  const perGoal = (WIDTH - LABELS - RIGHT) / maxRatio;
   const height = TOP + rows.length * ROW + 10;
   const title = `CPU of service and database per flow, ${escapeXml(run.server)}`;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${title}">
@@ -165,7 +168,7 @@ ${rows.map((row, index) => bar(row, TOP + index * ROW, perGoal)).join('\n')}
 `;
 }
 
-function rowsOf({ databases: [database] }: Baseline): readonly Row[] {
+function chartRows({ databases: [database] }: Baseline): readonly Row[] {
   return SCENARIOS.flatMap(({ name, title, goalMs, practicalMs }) => {
     const flow = database?.flows.find(({ scenario }) => scenario === name);
     if (flow === undefined || goalMs === undefined || practicalMs === undefined) return [];
@@ -181,11 +184,11 @@ function legend(): string {
 }
 
 function bar({ title, costMs, goalMs, practicalMs }: Row, y: number, perGoal: number): string {
-  const at = (ms: number) => (LABELS + (ms / goalMs) * perGoal).toFixed(1);
+  const xOf = (ms: number) => (LABELS + (ms / goalMs) * perGoal).toFixed(1);
   const values = `${costMs.toPrecision(2)} ms, goal ${goalMs}, at best ${practicalMs}`;
   return `  <text x="0" y="${y + 12}">${escapeXml(title)}</text><text x="0" y="${y + 27}" class="small">${values}</text>
   <rect x="${LABELS}" y="${y + 4}" width="${((costMs / goalMs) * perGoal).toFixed(1)}" height="18" class="cost"/>
-  <path d="M${at(goalMs)} ${y}v26" class="goal"/><path d="M${at(practicalMs)} ${y}v26" class="best"/>`;
+  <path d="M${xOf(goalMs)} ${y}v26" class="goal"/><path d="M${xOf(practicalMs)} ${y}v26" class="best"/>`;
 }
 
 function escapeXml(text: string): string {

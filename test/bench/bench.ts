@@ -4,7 +4,16 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { growthFaults, type PairedRun, runAgainst, runGrowth } from './against-run.ts';
-import { baselineOf, changesSince, chartOf, describeChange, notIn, readBaseline, thisMachine, writeBaseline } from './baseline.ts';
+import {
+  changesSince,
+  describeChange,
+  drawChart,
+  findNewFlows,
+  makeBaseline,
+  readBaseline,
+  thisMachine,
+  writeBaseline,
+} from './baseline.ts';
 import { countFlows, writeCounts } from './counts.ts';
 import { type DatabaseRun, runDatabase } from './database-run.ts';
 import { describeLists, GAP_LIMIT_MS, MEMORY_LIMIT_MB, runLists } from './lists-run.ts';
@@ -13,13 +22,13 @@ import { runNoisy } from './noisy-run.ts';
 import { type BenchOptions, readOptions, USAGE } from './options.ts';
 import { reportOn } from './report.ts';
 import { assertBuilt, type Variant } from './service-process.ts';
-import { describeStored, runStored, storedFaults } from './stored-run.ts';
+import { describeStored, findStoredFaults, runStored } from './stored-run.ts';
 import type { DatabaseKind } from './world.ts';
 
 /** Measures the built service from outside; see `options.ts` for the arguments. */
 const RESULTS = new URL('../../data/bench/', import.meta.url);
 
-/** What was measured, for the file and for the reader, and what is not as it should be. */
+/** The measurement, for the file and for the terminal, and the missed goals. */
 type Outcome = {
   readonly runs: unknown[];
   readonly texts: string[];
@@ -29,14 +38,14 @@ type Outcome = {
 };
 
 type Mode = {
-  /** Of the file with the numbers. */
+  /** Name of the results file. */
   readonly name: string;
-  /** Whether a fault fails the command. */
+  /** Whether a missed goal fails the command. */
   readonly isStrict: boolean;
   readonly run: (kind: DatabaseKind, options: BenchOptions, outcome: Outcome) => Promise<void>;
 };
 
-function modeOf({ memory, against, grow, noisy, lists, stored, strict }: BenchOptions): Mode {
+function selectMode({ memory, against, grow, noisy, lists, stored, strict }: BenchOptions): Mode {
   if (lists) return { name: 'lists', isStrict: true, run: runManyLists };
   if (grow.length > 0) return { name: 'growth', isStrict: true, run: runGrowing };
   if (stored !== undefined) return { name: 'stored', isStrict: strict, run: runBackground };
@@ -73,16 +82,16 @@ async function runGrowing(kind: DatabaseKind, options: BenchOptions, outcome: Ou
   outcome.faults.push(...growthFaults(run), ...wrongAnswers(run));
 }
 
-/** With few sessions stored and with many. */
+/** Results with few and with many stored sessions. */
 async function runBackground(kind: DatabaseKind, { stored = 0 }: BenchOptions, outcome: Outcome): Promise<void> {
-  const few = stored > FEW_STORED ? await runStored(kind, FEW_STORED) : undefined;
-  const many = await runStored(kind, stored);
-  if (many === undefined) return;
-  for (const run of few === undefined ? [many] : [few, many]) {
+  const fewRun = stored > FEW_STORED ? await runStored(kind, FEW_STORED) : undefined;
+  const manyRun = await runStored(kind, stored);
+  if (manyRun === undefined) return;
+  for (const run of fewRun === undefined ? [manyRun] : [fewRun, manyRun]) {
     outcome.runs.push(run);
     outcome.texts.push(describeStored(run));
   }
-  outcome.faults.push(...storedFaults(few, many));
+  outcome.faults.push(...findStoredFaults(fewRun, manyRun));
 }
 const FEW_STORED = 10_000;
 
@@ -97,9 +106,9 @@ async function runNeighbours(kind: DatabaseKind, options: BenchOptions, outcome:
 
 async function runManyLists(_kind: DatabaseKind, { against, profileFolder }: BenchOptions, outcome: Outcome): Promise<void> {
   if (against !== undefined) {
-    const before = await runLists('compared', profileFolder, against);
-    outcome.runs.push(before);
-    outcome.texts.push(describeLists(before));
+    const comparedRun = await runLists('compared', profileFolder, against);
+    outcome.runs.push(comparedRun);
+    outcome.texts.push(describeLists(comparedRun));
   }
   const run = await runLists('this service', profileFolder);
   outcome.runs.push(run);
@@ -122,25 +131,25 @@ function comparing(variant: Variant): Mode['run'] {
   };
 }
 
-/** What is done with the flows of the table once all are measured. */
-function keep({ save, baseline, otherMachine, svg }: BenchOptions, { tables, faults }: Outcome): boolean {
+/** Called with the measured flows of the table. */
+function keepProfile({ save, baseline, otherMachine, svg }: BenchOptions, { tables, faults }: Outcome): boolean {
   if (tables.length === 0) return true;
-  const now = baselineOf(tables);
-  if (save !== undefined) writeBaseline(save, now);
+  const current = makeBaseline(tables);
+  if (save !== undefined) writeBaseline(save, current);
   const [drawn] = tables;
   if (svg !== undefined && drawn !== undefined) {
     mkdirSync(dirname(svg), { recursive: true });
-    writeFileSync(svg, chartOf(drawn));
+    writeFileSync(svg, drawChart(drawn));
   }
   if (baseline === undefined) return true;
-  const then = readBaseline(baseline);
-  const changes = changesSince(then, now, otherMachine);
-  const unknown = notIn(then, now);
+  const recorded = readBaseline(baseline);
+  const changes = changesSince(recorded, current, otherMachine);
+  const newFlows = findNewFlows(recorded, current);
   console.log('');
-  for (const line of [...changes.map(describeChange), ...unknown]) console.log(line);
+  for (const line of [...changes.map(describeChange), ...newFlows]) console.log(line);
   const regressions = changes.filter(({ isRegression }) => isRegression);
-  faults.push(...regressions.map(describeChange), ...unknown);
-  return regressions.length + unknown.length === 0;
+  faults.push(...regressions.map(describeChange), ...newFlows);
+  return regressions.length + newFlows.length === 0;
 }
 
 async function count(): Promise<never> {
@@ -159,7 +168,7 @@ function understood(): BenchOptions {
       process.exit(0);
     }
     // Before minutes are spent on what could not be compared.
-    if (options.baseline !== undefined) changesSince(readBaseline(options.baseline), baselineOf([]), options.otherMachine);
+    if (options.baseline !== undefined) changesSince(readBaseline(options.baseline), makeBaseline([]), options.otherMachine);
     // Only what is understood is worth a build.
     const build = fileURLToPath(new URL('../../tools/build.mjs', import.meta.url));
     execFileSync(process.execPath, [build], { stdio: 'inherit' });
@@ -174,17 +183,17 @@ function understood(): BenchOptions {
 
 const options = understood();
 if (options.count) await count();
-const mode = modeOf(options);
-const began = performance.now();
+const mode = selectMode(options);
+const startedAt = performance.now();
 const outcome: Outcome = { runs: [], texts: [], faults: [], tables: [] };
 for (const kind of options.databases) await mode.run(kind, options, outcome);
 const { runs, texts, faults } = outcome;
 for (const text of texts) console.log(text);
-const isKept = keep(options, outcome);
+const wasKept = keepProfile(options, outcome);
 if (faults.length > 0) console.log(`\nmissed:\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
 const file = fileURLToPath(new URL(`${mode.name}.json`, RESULTS));
 mkdirSync(dirname(file), { recursive: true });
 writeFileSync(file, `${JSON.stringify({ at: new Date(), machine: thisMachine(), runs }, null, 2)}\n`);
-console.log(`\n${((performance.now() - began) / 1000).toFixed(0)} s; the numbers are in ${file}`);
+console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s; the numbers are in ${file}`);
 // At once: the package that starts PostgreSQL ends a process that runs out of work with 0, whatever its exitCode says.
-process.exit(!isKept || (mode.isStrict && faults.length > 0) ? 1 : 0);
+process.exit(!wasKept || (mode.isStrict && faults.length > 0) ? 1 : 0);

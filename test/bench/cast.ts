@@ -9,9 +9,9 @@ import { freePort, type Instruments, ServiceProcess } from './service-process.ts
 import { WalletsProcess } from './wallets-process.ts';
 import type { DatabaseKind } from './world.ts';
 
-/** Who plays. The service does not run yet. */
+/** Starts the participants. The service does not run yet. */
 export type Cast = {
-  /** Of the database. */
+  /** Address of the database. */
   readonly url: string;
   readonly service: ServiceProcess;
   readonly wallets: WalletsProcess;
@@ -38,10 +38,14 @@ export async function withCast<T>(
   }
   const { url } = database;
   const dataFolder = mkdtempSync(join(tmpdir(), 'vidimus-bench-'));
-  /** What there is by now, the last first. */
-  const ends: (() => unknown)[] = [() => database.drop(), () => rmSync(dataFolder, { recursive: true, force: true }), () => wallets.stop()];
+  /** Cleanups of the started participants, the last first. */
+  const cleanups: (() => unknown)[] = [
+    () => database.drop(),
+    () => rmSync(dataFolder, { recursive: true, force: true }),
+    () => wallets.stop(),
+  ];
   const end = async () => {
-    for (let last = ends.pop(); last !== undefined; last = ends.pop()) await last();
+    for (let stopLast = cleanups.pop(); stopLast !== undefined; stopLast = cleanups.pop()) await stopLast();
   };
   onStage.add(end);
   // The package that starts PostgreSQL would end the process at once.
@@ -50,19 +54,19 @@ export async function withCast<T>(
   try {
     const keys = await openKeyStore(instruments.kms);
     if (keys === undefined) throw new Error(`there is no server for keys at ${instruments.kms} here`);
-    ends.push(() => keys.close());
+    cleanups.push(() => keys.close());
     if (instruments.kms !== 'local') {
       for (const { what, ms } of keys.alone) console.log(`${keys.name}: ${what}: ${ms.toFixed(3)} ms`);
     }
-    const environment = { ...keys.environment, ...environmentOf(instruments, url) };
-    const started = new ServiceProcess(await freePort(), { ...instruments, ...{ databaseUrl: url, dataFolder, environment } });
-    service = started;
-    ends.push(() => started.stop());
+    const environment = { ...keys.environment, ...variantEnvironment(instruments, url) };
+    const startedService = new ServiceProcess(await freePort(), { ...instruments, ...{ databaseUrl: url, dataFolder, environment } });
+    service = startedService;
+    cleanups.push(() => startedService.stop());
     const provider = await WalletProvider.start();
-    ends.push(() => provider.close());
+    cleanups.push(() => provider.close());
     return await work({ url, service, wallets, provider });
   } catch (error) {
-    // Whoever stopped it wants nothing to be told of what fails on the way out.
+    // After an interruption, errors of the cleanup are not reported.
     if (isLeaving) return await new Promise<never>(() => {});
     if (service !== undefined && service.errors !== '') console.log(`the service wrote:\n${service.errors}`);
     throw error;
@@ -79,7 +83,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 const onStage = new Set<() => Promise<void>>();
 let isLeaving = false;
 
-/** What was made for a measurement goes with it, also when somebody stops it. */
+/** Removes the resources of a measurement, also on interruption. */
 async function leave(): Promise<void> {
   if (isLeaving) return;
   isLeaving = true;
@@ -89,7 +93,7 @@ async function leave(): Promise<void> {
   process.exit(130);
 }
 
-function environmentOf({ variant }: Instruments, url: string): Readonly<Record<string, string>> {
+function variantEnvironment({ variant }: Instruments, url: string): Readonly<Record<string, string>> {
   const database = url.startsWith('sqlite:') ? '' : databaseName(url);
   const entries = Object.entries(variant?.environment ?? {});
   return Object.fromEntries(entries.map(([name, value]) => [name, value.replaceAll('{database}', database)]));

@@ -17,7 +17,7 @@ import { FORMATS } from './world.ts';
 
 type Counts = Traffic & WorkCounts;
 
-/** What each request of a flow makes the service do, and what is done `afterwards`; without what is nothing. */
+/** Work of the service for each request of a flow and `afterwards`; zero values are omitted. */
 export type FlowCounts = Readonly<Record<string, Partial<Counts>>>;
 export type AllCounts = Readonly<Record<string, FlowCounts>>;
 
@@ -25,14 +25,14 @@ const FILE = new URL('counts.json', import.meta.url);
 const ISSUING: readonly ScenarioName[] = ['issue', 'issue-status', 'issue-mdoc', 'batch', 'code'];
 const OTHERS: readonly ScenarioName[] = ['verify', 'verify-mdoc', 'session', 'status-list', 'revoke'];
 const AFTERWARDS = 'afterwards';
-/** What is configured is read once, statements are prepared and entries of the status list are leased. */
+/** Repetitions until configurations are cached, statements are prepared and status list entries are leased. */
 const WARM_UP = 3;
 /** Jobs work beside, and some entries are leased for many, so the least of several rounds counts. */
 const ROUNDS = 3;
 const KEYS = 512;
-/** Until nothing was sent to the database for so long, a request is not over. */
+/** A request has ended once no statement was sent to the database for this long. */
 const QUIET_MS = 5;
-/** What is gathered and written later is written by then. */
+/** Buffered writes are complete after this time. */
 const LATE_MS = 250;
 
 /** Counts all flows on a fresh PostgreSQL database. @returns undefined when there is none here. */
@@ -67,14 +67,14 @@ export async function countFlows(): Promise<AllCounts | undefined> {
     for (const format of FORMATS) {
       while (flows.held[format].all.length < WARM_UP + ROUNDS) await flows.stockUp(format);
     }
-    const all: [string, FlowCounts][] = [];
-    for (const name of ISSUING) all.push([name, await countFlow(name, flows, counter)]);
+    const allCounts: [string, FlowCounts][] = [];
+    for (const name of ISSUING) allCounts.push([name, await countFlow(name, flows, counter)]);
     // A verifier is seldom the issuer: it has not seen the keys of the wallets yet.
     await service.close();
     service = await start();
-    for (const name of OTHERS) all.push([name, await countFlow(name, flows, counter)]);
+    for (const name of OTHERS) allCounts.push([name, await countFlow(name, flows, counter)]);
     await http.close();
-    return Object.fromEntries(all);
+    return Object.fromEntries(allCounts);
   } finally {
     work.end();
     await service.close();
@@ -85,35 +85,35 @@ export async function countFlows(): Promise<AllCounts | undefined> {
 }
 
 async function countFlow(name: ScenarioName, flows: Flows, counter: Counter): Promise<FlowCounts> {
-  const flow = flows.of(name);
+  const flow = flows.flow(name);
   flows.rewind();
   if (name === 'revoke') {
-    const held = flows.held['dc+sd-jwt'].all;
-    flows.statuses.add(held.map(({ session }) => ({ session, listUri: '' })));
+    const heldCredentials = flows.held['dc+sd-jwt'].all;
+    flows.statuses.addRevocable(heldCredentials.map(({ session }) => ({ session, listUri: '' })));
   }
-  const rounds: Readonly<Record<string, Counts>>[] = [];
-  for (let round = 0; round < WARM_UP; round++) await counter.ignore(() => flow(0));
-  while (rounds.length < ROUNDS) rounds.push(await counter.count(() => flow(0)));
-  const [first = {}] = rounds;
+  const runs: Readonly<Record<string, Counts>>[] = [];
+  for (let run = 0; run < WARM_UP; run++) await counter.ignore(() => flow(0));
+  while (runs.length < ROUNDS) runs.push(await counter.count(() => flow(0)));
+  const [firstRun = {}] = runs;
   return Object.fromEntries(
-    Object.keys(first).map((step) => {
-      const counts = least(rounds.map((round) => round[step]));
+    Object.keys(firstRun).map((step) => {
+      const counts = leastCounts(runs.map((run) => run[step]));
       return [step, Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))];
     }),
   );
 }
 
-function least(all: readonly (Counts | undefined)[]): Counts {
-  const of = (name: keyof Counts) => Math.min(...all.map((counts) => counts?.[name] ?? Number.POSITIVE_INFINITY));
+function leastCounts(samples: readonly (Counts | undefined)[]): Counts {
+  const leastOf = (name: keyof Counts) => Math.min(...samples.map((counts) => counts?.[name] ?? Number.POSITIVE_INFINITY));
   return {
-    roundTrips: of('roundTrips'),
-    statements: of('statements'),
-    commits: of('commits'),
-    bytes: of('bytes'),
-    signed: of('signed'),
-    verified: of('verified'),
-    imported: of('imported'),
-    called: of('called'),
+    roundTrips: leastOf('roundTrips'),
+    statements: leastOf('statements'),
+    commits: leastOf('commits'),
+    bytes: leastOf('bytes'),
+    signed: leastOf('signed'),
+    verified: leastOf('verified'),
+    imported: leastOf('imported'),
+    called: leastOf('called'),
   };
 }
 
@@ -140,37 +140,37 @@ class Counter {
   };
 
   ignore(flow: () => Promise<void>): Promise<void> {
-    return this.#work.apart(flow);
+    return this.#work.uncounted(flow);
   }
 
   async count(flow: () => Promise<void>): Promise<Readonly<Record<string, Counts>>> {
     this.#steps = [];
-    await this.#work.apart(flow);
+    await this.#work.uncounted(flow);
     this.#steps.push([AFTERWARDS, await this.#settled(LATE_MS)]);
     return Object.fromEntries(this.#steps);
   }
 
   #take(): Counts {
-    return { ...this.#proxy.takeTraffic(), ...this.#work.take() };
+    return { ...this.#proxy.takeTraffic(), ...this.#work.takeCounts() };
   }
 
   async #settled(quietMs: number): Promise<Counts> {
     let sum = this.#take();
     for (;;) {
       await pause(quietMs);
-      const more = this.#take();
-      if (more.bytes === 0) return sum;
-      sum = plus(sum, more);
+      const delta = this.#take();
+      if (delta.bytes === 0) return sum;
+      sum = addCounts(sum, delta);
     }
   }
 }
 
-function plus(one: Counts, other: Counts): Counts {
-  const names = Object.keys(one) as (keyof Counts)[];
-  return Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) as Counts;
+function addCounts(left: Counts, right: Counts): Counts {
+  const names = Object.keys(left) as (keyof Counts)[];
+  return Object.fromEntries(names.map((name) => [name, left[name] + right[name]])) as Counts;
 }
 
-/** Without what differs from run to run: `GET /session/:id`. */
+/** Without values that differ from run to run: `GET /session/:id`. */
 function stepName(step: string): string {
   const [path = ''] = step.split('?', 1);
   return path.replaceAll(/\/[\w-]{20,}/g, '/:id');
@@ -180,6 +180,6 @@ export function readCounts(): AllCounts {
   return JSON.parse(readFileSync(FILE, 'utf8')) as AllCounts;
 }
 
-export function writeCounts(all: AllCounts): void {
-  writeFileSync(FILE, `${JSON.stringify(all, null, 2)}\n`);
+export function writeCounts(allCounts: AllCounts): void {
+  writeFileSync(FILE, `${JSON.stringify(allCounts, null, 2)}\n`);
 }

@@ -1,6 +1,6 @@
 import { type Cast, withCast } from './cast.ts';
 import { averageCosts, type CryptoCosts, measureCryptoCosts, slownessNow } from './floor.ts';
-import { type Cost, Meter, sumMs, type Times, totalMs } from './meter.ts';
+import { type Cost, type MeasuringTimes, Meter, sumMs, totalMs } from './meter.ts';
 import type { BenchOptions } from './options.ts';
 import { analyze, describeServer, preloadSessions, preloadStatusEntries } from './preload.ts';
 import { makeRevocable } from './revocable.ts';
@@ -13,7 +13,7 @@ export type Result = Cost & {
   readonly scenario: ScenarioName;
   /** Before or after the tables were filled; `again` is the first scenario once more, when all are over. */
   readonly tables: 'few' | 'many' | 'again';
-  /** How much slower than the reference this machine was before and after it. */
+  /** Slowness of this machine relative to the reference, before and after the measurement. */
   readonly slowness: number;
 };
 
@@ -28,11 +28,11 @@ export type DatabaseRun = {
   readonly preloaded: { readonly sessions: number; readonly entries: number };
 };
 
-/** Whose cost must not grow with the tables. */
+/** Flows whose cost must not grow with the tables. */
 const GROWING: readonly ScenarioName[] = ['issue', 'session', 'status-list', 'revoke-read'];
 const ISSUING: readonly ScenarioName[] = ['issue', 'issue-status', 'issue-mdoc', 'batch', 'code', 'offer', 'session', 'sessions'];
 const NEED_ENTRIES: readonly ScenarioName[] = ['status-list', 'revoke', 'revoke-read'];
-/** What they take away is made for one measurement. */
+/** Flows that consume rows, which are created for each measurement. */
 const REVOKING: readonly ScenarioName[] = ['revoke', 'revoke-read'];
 /** Enough that sessions and credentials are not the same few all the time. */
 const FEW_CREDENTIALS = 300;
@@ -40,22 +40,22 @@ const CREDENTIALS = 2_000;
 const FEW_WARM_UP_MS = 2_000;
 const WINDOWS = 4;
 
-const say = (text: string) => console.log(text);
+const print = (text: string) => console.log(text);
 
 /** @returns undefined when there is no such database here. */
 export function runDatabase(kind: DatabaseKind, options: BenchOptions): Promise<DatabaseRun | undefined> {
-  return withCast(kind, options, async (cast) => new Round(kind, options, cast, await Meter.of(cast)).run());
+  return withCast(kind, options, async (cast) => new DatabaseRound(kind, options, cast, await Meter.of(cast)).run());
 }
 
 /** All scenarios on one database, first with nearly empty tables, then with full ones. */
-class Round {
+class DatabaseRound {
   readonly #kind: DatabaseKind;
   readonly #options: BenchOptions;
   readonly #cast: Cast;
   readonly #meter: Meter;
   readonly #results: Result[] = [];
   /** Windows short enough that the machine is much the same in one, and enough of them to see how it varies. */
-  readonly #long: Times;
+  readonly #long: MeasuringTimes;
 
   constructor(kind: DatabaseKind, options: BenchOptions, cast: Cast, meter: Meter) {
     this.#kind = kind;
@@ -69,21 +69,21 @@ class Round {
   async run(): Promise<DatabaseRun> {
     const { preloadedSessions, preloadedEntries } = this.#options;
     const { service, wallets, provider } = this.#cast;
-    say(`\n${this.#kind}: measuring bare cryptography`);
-    const before = measureCryptoCosts();
+    print(`\n${this.#kind}: measuring bare cryptography`);
+    const costsBefore = measureCryptoCosts();
     await service.start();
     const world = await setUpTenant(service.origin, provider);
     await wallets.prepare(world);
     await wallets.collect('dc+sd-jwt', FEW_CREDENTIALS);
     await this.#withFewRows(world);
-    say(`${this.#kind}: filling the tables with ${preloadedSessions} sessions`);
+    print(`${this.#kind}: filling the tables with ${preloadedSessions} sessions`);
     await preloadSessions(this.#cast.url, preloadedSessions);
     await analyze(this.#cast.url);
     for (const name of this.#wanted(ISSUING)) await this.#measure(name, 'many', this.#long);
     await this.#present();
     await this.#withStatuses(world);
-    const [first] = this.#results.filter(({ tables }) => tables === 'many');
-    if (first !== undefined && !REVOKING.includes(first.scenario)) await this.#measure(first.scenario, 'again', this.#long);
+    const [manyResult] = this.#results.filter(({ tables }) => tables === 'many');
+    if (manyResult !== undefined && !REVOKING.includes(manyResult.scenario)) await this.#measure(manyResult.scenario, 'again', this.#long);
     if (service.starts.length === 1) {
       await service.stop();
       await service.start();
@@ -91,7 +91,7 @@ class Round {
     return {
       database: this.#kind,
       server: await describeServer(this.#cast.url),
-      costs: averageCosts([before, measureCryptoCosts()]),
+      costs: averageCosts([costsBefore, measureCryptoCosts()]),
       starts: service.starts,
       results: this.#results,
       preloaded: { sessions: preloadedSessions, entries: preloadedEntries },
@@ -124,7 +124,7 @@ class Round {
     const onEntries = this.#wanted(NEED_ENTRIES);
     if (onEntries.length === 0) return;
     await makeRevocable(this.#cast, world, onEntries, totalMs(this.#long));
-    say(`${this.#kind}: revoking ${preloadedEntries} entries of each status list`);
+    print(`${this.#kind}: revoking ${preloadedEntries} entries of each status list`);
     await preloadStatusEntries(this.#cast.url, preloadedEntries);
     await analyze(this.#cast.url);
     for (const name of onEntries) await this.#measure(name, 'many', this.#long);
@@ -135,14 +135,14 @@ class Round {
     return only.size === 0 ? names : names.filter((name) => only.has(name));
   }
 
-  async #measure(scenario: ScenarioName, tables: Result['tables'], times: Times): Promise<void> {
+  async #measure(scenario: ScenarioName, tables: Result['tables'], times: MeasuringTimes): Promise<void> {
     process.stdout.write(`${this.#kind}: ${scenario} (${tables === 'again' ? 'once more' : `${tables} rows`}) … `);
-    const before = slownessNow();
+    const slownessBefore = slownessNow();
     const cost = await this.#meter.measure(scenario, times);
-    const result = { ...cost, scenario, tables, slowness: (before + slownessNow()) / 2 };
+    const result = { ...cost, scenario, tables, slowness: (slownessBefore + slownessNow()) / 2 };
     this.#results.push(result);
     const flows = (result.flows / result.seconds).toFixed(0);
-    say(`${flows} flows/s, ${sumMs(result).toFixed(3)} ms CPU per flow`);
-    for (const [message, count] of result.messages) say(`  ${count} × ${message}`);
+    print(`${flows} flows/s, ${sumMs(result).toFixed(3)} ms CPU per flow`);
+    for (const [message, count] of result.messages) print(`  ${count} × ${message}`);
   }
 }

@@ -4,9 +4,9 @@ import { createECDH, createPublicKey, generateKeyPairSync, hash, type JsonWebKey
 export type CryptoCosts = {
   /** P-256 in the form of the machine of reference, by which machines are compared; see `REFERENCE`. */
   readonly reference: { readonly signMs: number; readonly verifyMs: number };
-  /** In the quickest form that Node has: the bare key, and signatures in DER. */
+  /** In the fastest form of Node: a raw key, and signatures in DER. */
   readonly signMs: number;
-  /** With a key that is imported already. */
+  /** With an already imported key. */
   readonly verifyMs: number;
   readonly importMs: number;
   /** A fresh key pair for encryption. */
@@ -18,15 +18,17 @@ export type CryptoCosts = {
 const ROUNDS = 5;
 const ROUND_MS = 60;
 
-/** Measures what no implementation in this runtime can save, in CPU time, so that other processes disturb little. */
+/**
+ * Measures the minimal costs of any implementation in this runtime, in CPU time, so that other processes disturb little.
+ */
 export function measureCryptoCosts(): CryptoCosts {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const message = randomBytes(600);
   const signature = sign('sha256', message, privateKey);
   const jwks = Array.from({ length: 64 }, strangersKey);
   const peer = createECDH('prime256v1').generateKeys();
-  const own = createECDH('prime256v1');
-  own.generateKeys();
+  const ownKey = createECDH('prime256v1');
+  ownKey.generateKeys();
   const disclosure = randomBytes(60).toString('base64url');
   let turn = 0;
   return {
@@ -35,7 +37,7 @@ export function measureCryptoCosts(): CryptoCosts {
     verifyMs: cost(() => verify('sha256', message, publicKey, signature)),
     importMs: cost(() => createPublicKey({ key: jwks[turn++ % jwks.length] ?? {}, format: 'jwk' })),
     generateMs: cost(() => createECDH('prime256v1').generateKeys()),
-    agreeMs: cost(() => own.computeSecret(peer)),
+    agreeMs: cost(() => ownKey.computeSecret(peer)),
     hashMs: cost(() => hash('sha256', disclosure, 'base64url')),
   };
 }
@@ -59,18 +61,19 @@ export function measureReference(roundMs = ROUND_MS): CryptoCosts['reference'] {
 /** Machine of reference: CPU milliseconds of one signature and one verification with P-256. */
 export const REFERENCE = { signMs: 0.049, verifyMs: 0.091 } as const;
 
-/** How much slower this machine is than the one of reference. */
-export function slownessOf({ reference }: Pick<CryptoCosts, 'reference'>): number {
+/** Slowness of this machine relative to the reference machine. */
+export function relativeSlowness({ reference }: Pick<CryptoCosts, 'reference'>): number {
   return (reference.signMs + reference.verifyMs) / (REFERENCE.signMs + REFERENCE.verifyMs);
 }
 
-/** The same of this moment; takes a fifth of a second. */
+/** Measures the present slowness in a fifth of a second. */
 export function slownessNow(): number {
-  return slownessOf({ reference: measureReference(20) });
+  return relativeSlowness({ reference: measureReference(20) });
 }
 
-export function averageCosts(all: readonly CryptoCosts[]): CryptoCosts {
-  const mean = (of: (costs: CryptoCosts) => number) => all.reduce((sum, costs) => sum + of(costs), 0) / Math.max(1, all.length);
+export function averageCosts(allCosts: readonly CryptoCosts[]): CryptoCosts {
+  const mean = (costOf: (costs: CryptoCosts) => number) =>
+    allCosts.reduce((sum, costs) => sum + costOf(costs), 0) / Math.max(1, allCosts.length);
   return {
     reference: { signMs: mean(({ reference }) => reference.signMs), verifyMs: mean(({ reference }) => reference.verifyMs) },
     signMs: mean(({ signMs }) => signMs),
@@ -89,18 +92,18 @@ function strangersKey(): JsonWebKey {
 /** The median of several rounds. */
 function cost(operation: () => unknown, roundMs = ROUND_MS): number {
   for (let i = 0; i < 200; i++) operation();
-  const rounds = Array.from({ length: ROUNDS }, () => round(operation, roundMs)).sort((one, other) => one - other);
+  const rounds = Array.from({ length: ROUNDS }, () => measureRound(operation, roundMs)).sort((first, second) => first - second);
   return rounds[Math.floor(ROUNDS / 2)] ?? 0;
 }
 
-function round(operation: () => unknown, roundMs: number): number {
-  const began = performance.now();
-  const before = process.threadCpuUsage();
+function measureRound(operation: () => unknown, roundMs: number): number {
+  const startedAt = performance.now();
+  const cpuBefore = process.threadCpuUsage();
   let count = 0;
-  while (performance.now() - began < roundMs) {
+  while (performance.now() - startedAt < roundMs) {
     for (let i = 0; i < 20; i++) operation();
     count += 20;
   }
-  const { user, system } = process.threadCpuUsage(before);
+  const { user, system } = process.threadCpuUsage(cpuBefore);
   return (user + system) / 1000 / count;
 }

@@ -1,4 +1,4 @@
-import { expectStatus, HttpClient, json, pathOf, payloadOf, text, WrongAnswer } from './http-client.ts';
+import { decodePayload, expectStatus, HttpClient, json, pathFromLocation, text, WrongAnswer } from './http-client.ts';
 import type { ScenarioName } from './scenarios.ts';
 import {
   Attester,
@@ -10,28 +10,28 @@ import {
   type KeyRing,
   keyProof,
   presentMdoc,
-  showing,
+  selectShown,
   type WalletKey,
 } from './wallet-crypto.ts';
 import { ASKED, type Asking, BATCH, CLAIMS, DISCLOSURES, DOC_TYPE, ELEMENTS, FORMATS, type Format, type World } from './world.ts';
 
-/** A credential with a status. Nobody revokes it, so that it can be presented in every scenario. */
-export type Held = {
+/** A credential with a status. It is never revoked, so that every scenario can present it. */
+export type HeldCredential = {
   readonly credential: string;
   readonly session: string;
   /** Presents what verifiers ask for, bound to a request. */
   readonly present: (request: Bound) => string;
 };
 
-/** What the wallets hold of one kind, used in turn. */
+/** The credentials of one format, used round-robin. */
 export class HeldCredentials {
-  readonly all: Held[] = [];
+  readonly all: HeldCredential[] = [];
   #turn = 0;
 
-  next(): Held {
-    const held = this.all[this.#turn++ % this.all.length];
-    if (held === undefined) throw new Error('there is no credential for this');
-    return held;
+  next(): HeldCredential {
+    const credential = this.all[this.#turn++ % this.all.length];
+    if (credential === undefined) throw new Error('there is no credential for this');
+    return credential;
   }
 
   /** Begins with the first credential again. */
@@ -40,18 +40,18 @@ export class HeldCredentials {
   }
 }
 
-/** What the flows of one tenant share. */
-export type Parts = {
+/** Shared parts of the flows of one tenant. */
+export type FlowParts = {
   readonly http: HttpClient;
   readonly bearer: Readonly<Record<string, string>>;
   readonly held: Readonly<Record<Format, HeldCredentials>>;
 };
 
-/** What verifiers and wallets do with one presentation request, from its making to its result. */
+/** The steps of verifier and wallet for one presentation request, from its creation to its result. */
 export class Presentations {
-  readonly #parts: Parts;
+  readonly #parts: FlowParts;
 
-  constructor(parts: Parts) {
+  constructor(parts: FlowParts) {
     this.#parts = parts;
   }
 
@@ -62,19 +62,19 @@ export class Presentations {
     const body = { response_type: 'uri', requestId };
     const offer = json('request', await http.postJson('/verifier/offer', body, bearer), 201);
     const uri = new URL(text('request', offer, 'uri'));
-    const served = await http.get(pathOf(uri.searchParams.get('request_uri')));
+    const served = await http.get(pathFromLocation(uri.searchParams.get('request_uri')));
     expectStatus('request object', served, 200);
-    const request = payloadOf(served.text);
+    const request = decodePayload(served.text);
     const bound = boundTo(request);
     const vpToken = Object.fromEntries(
       queries.map(({ id, format }) => {
-        const held = all[format].next();
-        return [id, [held.present(bound)]];
+        const credential = all[format].next();
+        return [id, [credential.present(bound)]];
       }),
     );
     const plaintext = JSON.stringify({ vp_token: vpToken, state: request['state'] });
     const response = { response: encrypt(plaintext, bound.encryptionKey) };
-    expectStatus('response', await http.postForm(pathOf(bound.responseUri), response), 200);
+    expectStatus('response', await http.postForm(pathFromLocation(bound.responseUri), response), 200);
     const session = text('request', offer, 'session');
     checkResult(json('poll', await http.get(`/session/${session}`, bearer), 200), queries);
   }
@@ -94,11 +94,11 @@ function boundTo(request: Readonly<Record<string, unknown>>): Bound {
 function checkResult(session: Readonly<Record<string, unknown>>, queries: Asking['queries']): void {
   if (session['status'] !== 'completed') throw new WrongAnswer('poll', `status ${session['status']}`);
   const credentials = (session['credentials'] ?? []) as readonly { id?: unknown; values?: unknown }[];
-  const isThere = queries.every(({ id, format }) => {
-    const values = JSON.stringify(credentials.find((one) => one.id === id)?.values ?? null);
+  const isPresent = queries.every(({ id, format }) => {
+    const values = JSON.stringify(credentials.find((credential) => credential.id === id)?.values ?? null);
     return ASKED[format].every((name) => values.includes(`"${name}"`));
   });
-  if (!isThere) throw new WrongAnswer('poll', 'the session does not have the disclosed values');
+  if (!isPresent) throw new WrongAnswer('poll', 'the session does not have the disclosed values');
 }
 
 /** A session that issued a credential, and the list with its status. */
@@ -106,25 +106,25 @@ export type Revocable = { readonly session: string; readonly listUri: string };
 
 const REVOKED = 1;
 
-/** What the issuer does with the status of a credential, and what others read of it. */
+/** Status changes by the issuer, and requests for the status list. */
 export class StatusFlows {
-  readonly #parts: Parts;
+  readonly #parts: FlowParts;
   /** Revoked is final, so each revocation takes a credential of its own. */
   readonly #revocable: Revocable[] = [];
   readonly #lastList = new Map<number, string>();
 
-  constructor(parts: Parts) {
+  constructor(parts: FlowParts) {
     this.#parts = parts;
   }
 
-  add(all: readonly Revocable[]): void {
-    for (const one of all) this.#revocable.push(one);
+  addRevocable(all: readonly Revocable[]): void {
+    for (const credential of all) this.#revocable.push(credential);
   }
 
-  /** Of the first credential that the wallets hold. */
-  async read(): Promise<void> {
-    const [held] = this.#parts.held['dc+sd-jwt'].all;
-    const claims = payloadOf(held?.credential ?? '');
+  /** The status list of the first credential. */
+  async readList(): Promise<void> {
+    const [credential] = this.#parts.held['dc+sd-jwt'].all;
+    const claims = decodePayload(credential?.credential ?? '');
     const { uri } = (claims['status'] as { status_list?: { uri?: string } } | undefined)?.status_list ?? {};
     await this.#readList(uri ?? null);
   }
@@ -132,11 +132,11 @@ export class StatusFlows {
   /** @returns what was revoked. */
   async revoke(): Promise<Revocable> {
     const { http, bearer } = this.#parts;
-    const taken = this.#revocable.pop();
-    if (taken === undefined) throw new Error('too few credentials were made that can be revoked');
-    const body = { sessionId: taken.session, status: REVOKED };
+    const revocable = this.#revocable.pop();
+    if (revocable === undefined) throw new Error('too few revocable credentials were created');
+    const body = { sessionId: revocable.session, status: REVOKED };
     expectStatus('revoke', await http.postJson('/session/revoke', body, { ...bearer }), 201);
-    return taken;
+    return revocable;
   }
 
   async revokeAndRead(wallet: number): Promise<void> {
@@ -146,7 +146,7 @@ export class StatusFlows {
   }
 
   async #readList(uri: string | null): Promise<string> {
-    const list = await this.#parts.http.get(pathOf(uri));
+    const list = await this.#parts.http.get(pathFromLocation(uri));
     expectStatus('status list', list, 200);
     if (list.text.split('.').length !== 3) throw new WrongAnswer('status list', 'not a JWT');
     return list.text;
@@ -156,19 +156,19 @@ export class StatusFlows {
 /** An access token and the key that it is bound to. */
 type BoundToken = { readonly accessToken: string; readonly dpopKey: WalletKey };
 
-/** How a credential is presented, prepared when it is received. */
-const PRESENTER: Readonly<Record<Format, (credential: string, key: WalletKey) => Held['present']>> = {
+/** Prepares the presentation of a received credential. */
+const PRESENTER: Readonly<Record<Format, (credential: string, key: WalletKey) => HeldCredential['present']>> = {
   'dc+sd-jwt': (credential, key) => {
     const disclosed = disclosing(credential, ASKED['dc+sd-jwt']);
     return (request) => bind(disclosed, key, request);
   },
   mso_mdoc: (credential, key) => {
-    const shown = showing(credential, DOC_TYPE, ASKED.mso_mdoc);
-    return (request) => presentMdoc(shown, key, request);
+    const shownMdoc = selectShown(credential, DOC_TYPE, ASKED.mso_mdoc);
+    return (request) => presentMdoc(shownMdoc, key, request);
   },
 };
 
-/** How an issuance differs from the plain one. */
+/** Differences of an issuance from the default. */
 type Variant = {
   readonly claims?: object;
   /** Keys, and so credentials, of one request. */
@@ -181,7 +181,7 @@ const REDIRECT_URI = 'https://wallet.example/callback';
 const CODE_VERIFIER = 'GGc7MmiPX5kZMkQRwekwwLU_iPrtI2rGjLXL8JyQPXQ';
 const CODE_CHALLENGE = '_IhBZY88woJ6oD5MlABM04Aap43i2LzsA14HBhVnfos';
 
-/** What one wallet does in one scenario, again and again. */
+/** The repeated steps of one wallet in a scenario. */
 export type Flow = (wallet: number) => Promise<void>;
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
@@ -215,7 +215,7 @@ export class Flows {
     return this.#world.wallets;
   }
 
-  of(scenario: ScenarioName): Flow {
+  flow(scenario: ScenarioName): Flow {
     const { plainId, statusIds, mdocId, asking } = this.#world;
     const flows: Readonly<Record<ScenarioName, Flow>> = {
       issue: () => this.#issue(plainId),
@@ -229,7 +229,7 @@ export class Flows {
       offer: async () => void (await this.#offer(plainId)),
       session: () => this.#readSession(),
       sessions: () => this.#listSessions(),
-      'status-list': () => this.statuses.read(),
+      'status-list': () => this.statuses.readList(),
       revoke: async () => void (await this.statuses.revoke()),
       'revoke-read': (wallet) => this.statuses.revokeAndRead(wallet),
     };
@@ -261,7 +261,7 @@ export class Flows {
     const { accessToken, dpopKey } = await token(uri);
     const nonce = text('nonce', json('nonce', await this.#http.post(`${tenant}/nonce`), 200), 'c_nonce');
 
-    const keys = Array.from({ length: count }, () => this.#keys.take());
+    const keys = Array.from({ length: count }, () => this.#keys.takeKey());
     const body = { credential_configuration_id: configurationId, proofs: { jwt: keys.map((key) => keyProof(key, this.#issuer, nonce)) } };
     const headers = { authorization: `DPoP ${accessToken}`, dpop: dpopProof(dpopKey, `${this.#issuer}/credential`, accessToken) };
     const answer = json('credential', await this.#http.postJson(`${tenant}/credential`, body, headers), 200);
@@ -271,7 +271,7 @@ export class Flows {
     if (claims !== ELEMENTS && credential.split('~').length !== DISCLOSURES + 2)
       throw new WrongAnswer('credential', 'not the disclosures that were asked for');
     const [key] = keys;
-    const format = FORMATS.find((one) => this.#world.statusIds[one] === configurationId);
+    const format = FORMATS.find((credential) => this.#world.statusIds[credential] === configurationId);
     if (format !== undefined && count === 1 && key !== undefined) {
       const present = PRESENTER[format](credential, key);
       this.held[format].all.push({ credential, session, present });
@@ -279,22 +279,22 @@ export class Flows {
   }
 
   async #fetchGrants(uri: string): Promise<Record<string, Record<string, unknown>>> {
-    const offerPath = pathOf(new URL(uri).searchParams.get('credential_offer_uri'));
-    const fetched = json('fetch offer', await this.#http.get(offerPath), 200);
-    return (fetched['grants'] ?? {}) as Record<string, Record<string, unknown>>;
+    const offerPath = pathFromLocation(new URL(uri).searchParams.get('credential_offer_uri'));
+    const fetchedOffer = json('fetch offer', await this.#http.get(offerPath), 200);
+    return (fetchedOffer['grants'] ?? {}) as Record<string, Record<string, unknown>>;
   }
 
   async #tokenByOffer(uri: string): Promise<BoundToken> {
     const grant = (await this.#fetchGrants(uri))[GRANT] ?? {};
     const code = text('fetch offer', grant, 'pre-authorized_code');
-    return this.#redeem({ grant_type: GRANT, 'pre-authorized_code': code }, this.#keys.take());
+    return this.#redeem({ grant_type: GRANT, 'pre-authorized_code': code }, this.#keys.takeKey());
   }
 
   /** Over the page of the built-in server, as an attested wallet. */
   async #tokenByCode(uri: string, scope: string): Promise<BoundToken> {
     const tenant = `/${this.#world.tenantId}`;
     const grant = (await this.#fetchGrants(uri))['authorization_code'] ?? {};
-    const [dpopKey, instance] = [this.#keys.take(), this.#keys.take()];
+    const [dpopKey, instance] = [this.#keys.takeKey(), this.#keys.takeKey()];
     const client_id = this.#attester.clientId;
     const attestation = this.#attester.attest(instance);
     const challenge = text('challenge', json('challenge', await this.#http.post(`${tenant}/challenge`), 200), 'attestation_challenge');
@@ -329,9 +329,9 @@ export class Flows {
   async #redeem(
     form: Readonly<Record<string, string>>,
     dpopKey: WalletKey,
-    more: Readonly<Record<string, string>> = {},
+    extraParameters: Readonly<Record<string, string>> = {},
   ): Promise<BoundToken> {
-    const proof = { dpop: dpopProof(dpopKey, `${this.#issuer}/token`), ...more };
+    const proof = { dpop: dpopProof(dpopKey, `${this.#issuer}/token`), ...extraParameters };
     const path = `/${this.#world.tenantId}/token`;
     const token = json('token', await this.#http.postForm(path, form, proof), 200);
     if (token['token_type'] !== 'DPoP') throw new WrongAnswer('token', 'not bound to a key');
@@ -340,8 +340,8 @@ export class Flows {
 
   async #readSession(): Promise<void> {
     const { session } = this.held['dc+sd-jwt'].next();
-    const found = json('session', await this.#http.get(`/session/${session}`, this.#bearer), 200);
-    if (found['id'] !== session) throw new WrongAnswer('session', 'another session');
+    const foundSession = json('session', await this.#http.get(`/session/${session}`, this.#bearer), 200);
+    if (foundSession['id'] !== session) throw new WrongAnswer('session', 'another session');
   }
 
   async #listSessions(): Promise<void> {

@@ -19,8 +19,8 @@ import { createTenant, startTestService } from '../support/test-service.ts';
 import { WalletProvider } from '../support/wallet-provider.ts';
 
 /**
- * What a pass over the status list of a wallet provider costs that many credentials follow, on PostgreSQL:
- * `node test/bench/followed-run.ts --credentials 10000000 --fallen 0,1000,100000 --revoked 0.02`.
+ * Measures the evaluation of a wallet provider's status list that many credentials follow, on PostgreSQL: `node
+ * test/bench/followed-run.ts --credentials 10000000 --fallen 0,1000,100000 --revoked 0.02`.
  */
 const { values } = parseArgs({
   options: {
@@ -37,7 +37,7 @@ const TENANT = 'acme' as TenantId;
 const CAPACITY = 2 ** Math.ceil(Math.log2(CREDENTIALS + 1));
 const FILL = 500_000;
 
-const seconds = (since: number) => ((performance.now() - since) / 1000).toFixed(1);
+const seconds = (startTime: number) => ((performance.now() - startTime) / 1000).toFixed(1);
 const megabytes = () => Math.round(process.memoryUsage.rss() / 2 ** 20);
 
 const kind = databases().find(({ name }) => name === 'postgres');
@@ -76,27 +76,27 @@ async function fill(): Promise<void> {
   const statuses = [{ uri: `${provider.url}/status/1`, anchor, idx: 0, listId: LIST }];
   const follows = { batchId: 'first', sessionId: 'first' as SessionId, endsAt: null, statuses };
   await store.commit(TENANT, { follows }, new Date());
-  const began = performance.now();
-  for (let from = 1; from < CREDENTIALS; from += FILL) {
-    const to = Math.min(from + FILL, CREDENTIALS) - 1;
+  const startedAt = performance.now();
+  for (let firstIndex = 1; firstIndex < CREDENTIALS; firstIndex += FILL) {
+    const lastIndex = Math.min(firstIndex + FILL, CREDENTIALS) - 1;
     await sql.run(
       `insert into issued_batches select '${TENANT}', md5('s' || g), md5('b' || g), 'card', 1, '${listId}', g % 100000, 0
-       from generate_series(${from}, ${to}) g`,
+       from generate_series(${firstIndex}, ${lastIndex}) g`,
     );
     await sql.run(
       `insert into followed_statuses (tenant_id, list_id, idx, batch_id, session_id, ends_at)
-       select '${TENANT}', '${LIST}', g, md5('b' || g), md5('s' || g), 4102444800000 from generate_series(${from}, ${to}) g`,
+       select '${TENANT}', '${LIST}', g, md5('b' || g), md5('s' || g), 4102444800000 from generate_series(${firstIndex}, ${lastIndex}) g`,
     );
   }
   await sql.run('vacuum analyze followed_statuses');
   await sql.run('vacuum analyze issued_batches');
   const [size] = await sql.run(`select pg_total_relation_size('followed_statuses') / 1048576 as megabytes`);
   console.log(
-    `${CREDENTIALS.toLocaleString('en')} credentials follow one list of ${CAPACITY.toLocaleString('en')} entries; filled in ${seconds(began)} s, followed_statuses ${size?.['megabytes']} MB`,
+    `${CREDENTIALS.toLocaleString('en')} credentials follow one list of ${CAPACITY.toLocaleString('en')} entries; filled in ${seconds(startedAt)} s, followed_statuses ${size?.['megabytes']} MB`,
   );
 }
 
-/** Nothing follows them any more. */
+/** These credentials no longer follow a wallet. */
 async function revokeLongAgo(entries: Map<number, number>): Promise<void> {
   const step = Math.round(1 / Number(values.revoked));
   for (let index = step; index < CREDENTIALS; index += step) entries.set(index, 1);
@@ -105,17 +105,17 @@ async function revokeLongAgo(entries: Map<number, number>): Promise<void> {
 }
 
 async function pass(entries: Map<number, number>, fallen: number): Promise<void> {
-  for (let left = fallen; left > 0; ) {
+  for (let remaining = fallen; remaining > 0; ) {
     const index = 1 + Math.floor(Math.random() * (CREDENTIALS - 1));
     if (entries.has(index)) continue;
     entries.set(index, 1);
-    left--;
+    remaining--;
   }
   await sql.run('update followed_lists set next_check_at = 0');
   obtain(container, RemoteStatusLists).clear(TENANT);
   const job = obtain(container, FollowWallets);
-  const began = performance.now();
-  const before = megabytes();
+  const startedAt = performance.now();
+  const memoryBefore = megabytes();
   let peak = 0;
   const budget = { milliseconds: 3_600_000, signal: new AbortController().signal };
   await inBatches(budget, async () => {
@@ -123,25 +123,25 @@ async function pass(entries: Map<number, number>, fallen: number): Promise<void>
     peak = Math.max(peak, megabytes());
     return mayBeMore || (await store.maintenance.dueFollowedLists(new Date(), 1)).length > 0;
   });
-  const took = seconds(began);
+  const took = seconds(startedAt);
   // The service runs its jobs as well, and may have done a part.
-  const [{ left } = { left: -1 }] = await sql.run('select count(*) as left from followed_statuses');
-  if (Number(left) !== CREDENTIALS - entries.size) throw new Error(`${left} credentials follow still`);
+  const [{ left: remaining } = { left: -1 }] = await sql.run('select count(*) as left from followed_statuses');
+  if (Number(remaining) !== CREDENTIALS - entries.size) throw new Error(`${remaining} credentials follow still`);
   console.log(
-    `${entries.size.toLocaleString('en')} entries are revoked, ${fallen.toLocaleString('en')} of them since the last pass: all fell in ${took} s with the rests of the job; memory ${before} MB before, ${peak} MB at most`,
+    `${entries.size.toLocaleString('en')} entries are revoked, ${fallen.toLocaleString('en')} of them since the last pass: all fell in ${took} s with the rests of the job; memory ${memoryBefore} MB before, ${peak} MB at most`,
   );
 }
 
-/** The list as it is whenever it is asked for. */
+/** The current list for each request. */
 function serve(entries: ReadonlyMap<number, number>): void {
   const answer = provider.answer.bind(provider);
   provider.answer = (path) => {
     if (path !== '/status/1') return answer(path);
-    const all = Array.from(entries, ([index, status]) => ({ index, status }));
+    const allEntries = Array.from(entries, ([index, status]) => ({ index, status }));
     const [signer] = provider.statusSigner;
-    if (signer === undefined) throw new Error('nobody signs');
+    if (signer === undefined) throw new Error('this run signs nothing');
     const header = { alg: 'ES256', typ: 'statuslist+jwt', x5c: [signer.certificate] };
-    const list = { bits: 1, lst: compressList(packEntries(1, CAPACITY, all)) };
+    const list = { bits: 1, lst: compressList(packEntries(1, CAPACITY, allEntries)) };
     const claims = { sub: `${provider.url}/status/1`, iat: now(), exp: now() + 86_400, ttl: 3_600, status_list: list };
     return { status: 200, type: 'application/statuslist+jwt', body: makeJwt(signer, header, claims) };
   };

@@ -1,21 +1,21 @@
 import { get } from 'node:http';
 
 /**
- * A process of its own: asks an address every ten milliseconds, and writes the milliseconds of each response, once it is told to
- * end. Polls do not wait for each other, so one that is held up does not hide the next one.
+ * A separate process that polls an address every ten milliseconds and writes the duration of each response at the end.
+ * Polls are independent, so a slow one does not hide the next.
  */
 const INTERVAL_MS = 10;
 const [address = ''] = process.argv.slice(2);
 const milliseconds: number[] = [];
 let failures = 0;
-/** The poller may be kept from computing by others itself; what that takes at most is told beside the responses. */
+/** Other processes may delay the poller itself; its longest delay is reported, too. */
 let ownDelay = 0;
-let last = performance.now();
+let lastPoll = performance.now();
 
 const timer = setInterval(() => {
   const now = performance.now();
-  ownDelay = Math.max(ownDelay, now - last - INTERVAL_MS);
-  last = now;
+  ownDelay = Math.max(ownDelay, now - lastPoll - INTERVAL_MS);
+  lastPoll = now;
   get(address, (response) => {
     response.resume();
     response.once('end', () => {

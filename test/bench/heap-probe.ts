@@ -3,7 +3,7 @@
  * channel to the parent does not keep the service running.
  */
 process.on('message', () => {
-  // Twice, since what ends in the first collection may set others free.
+  // Twice, since finalizers of the first collection may release further objects.
   globalThis.gc?.();
   globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();

@@ -3,11 +3,11 @@ import { Pool } from 'undici';
 export type Answer = {
   readonly status: number;
   readonly text: string;
-  /** Where a redirect leads. */
+  /** The target of a redirect. */
   readonly location?: string;
 };
 
-/** What happens around each request, as `POST /bench/token`. */
+/** Called around each request, such as `POST /bench/token`. */
 export type Around = (step: string, send: () => Promise<Answer>) => Promise<Answer>;
 
 /** Keep-alive connections to the service, as few as there are wallets. */
@@ -25,13 +25,13 @@ export class HttpClient {
   }
 
   postJson(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-    const all = { ...headers, 'content-type': 'application/json' };
-    return this.#request('POST', path, all, JSON.stringify(body));
+    const jsonHeaders = { ...headers, 'content-type': 'application/json' };
+    return this.#request('POST', path, jsonHeaders, JSON.stringify(body));
   }
 
   postForm(path: string, body: Record<string, string>, headers: Record<string, string> = {}): Promise<Answer> {
-    const all = { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
-    return this.#request('POST', path, all, new URLSearchParams(body).toString());
+    const formHeaders = { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
+    return this.#request('POST', path, formHeaders, new URLSearchParams(body).toString());
   }
 
   post(path: string): Promise<Answer> {
@@ -62,10 +62,7 @@ export class WrongAnswer extends Error {
   }
 }
 
-/**
- * @returns the members of a JSON answer.
- * @throws WrongAnswer for another status or another kind of body.
- */
+/** @returns the properties of a JSON response. @throws WrongAnswer for another status or content type. */
 export function json(step: string, answer: Answer, status: number): Readonly<Record<string, unknown>> {
   expectStatus(step, answer, status);
   const value: unknown = JSON.parse(answer.text);
@@ -77,20 +74,20 @@ export function expectStatus(step: string, answer: Answer, status: number): void
   if (answer.status !== status) throw new WrongAnswer(step, `${answer.status} ${answer.text.slice(0, 300)}`);
 }
 
-export function text(step: string, members: Readonly<Record<string, unknown>>, name: string): string {
-  const value = members[name];
+export function text(step: string, properties: Readonly<Record<string, unknown>>, name: string): string {
+  const value = properties[name];
   if (typeof value !== 'string') throw new WrongAnswer(step, `${name} is not a string`);
   return value;
 }
 
-export function pathOf(address: string | null): string {
+export function pathFromLocation(address: string | null): string {
   if (address === null || address === '') throw new WrongAnswer('address', 'missing');
   const url = new URL(address);
   return url.pathname + url.search;
 }
 
-/** Of a JWT or an SD-JWT, unverified. */
-export function payloadOf(jwt: string): Readonly<Record<string, unknown>> {
+/** Decodes the payload of a JWT or an SD-JWT without verification. */
+export function decodePayload(jwt: string): Readonly<Record<string, unknown>> {
   const [, payload = ''] = jwt.split('~', 1).join('').split('.');
   return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Readonly<Record<string, unknown>>;
 }

@@ -12,12 +12,12 @@ import { hasSoftHsm, PIN, SoftHsm } from '../support/softhsm.ts';
 export const KEY_STORES = ['local', 'vault', 'pkcs11'] as const;
 export type KeyStoreName = (typeof KEY_STORES)[number];
 
-/** Where the keys of a run live. */
+/** Key provider of a run. */
 export type KeyStore = {
   readonly name: KeyStoreName;
-  /** For the service. */
+  /** Settings of the service. */
   readonly environment: Readonly<Record<string, string>>;
-  /** What it does alone, in milliseconds: medians of blocks that alternate. */
+  /** Durations without load in milliseconds: medians of alternating blocks. */
   readonly alone: readonly { readonly what: string; readonly ms: number }[];
   close(): Promise<void>;
 };
@@ -32,7 +32,7 @@ export async function openKeyStore(name: KeyStoreName): Promise<KeyStore | undef
   if (name === 'pkcs11') return openHsm();
   const cipher = new MasterCipher({ masterSecrets: [randomBytes(48).toString('base64url')] });
   const provider = new LocalKms({ name, cipher, random: new NodeRandom() });
-  return { name, environment: {}, alone: await measure(blocksOf(provider)), close: async () => {} };
+  return { name, environment: {}, alone: await measure(makeBlocks(provider)), close: async () => {} };
 }
 
 async function openVault(): Promise<KeyStore | undefined> {
@@ -42,13 +42,13 @@ async function openVault(): Promise<KeyStore | undefined> {
   const settings = await vault.settings();
   const provider = new VaultKms({ name: 'vault', settings, random: new NodeRandom() });
   const agent = new Agent({ keepAlive: true });
-  const blocks = { ...blocksOf(provider), ...(await blocksOfVault(vault, agent)) };
-  const alone = await measure(blocks);
+  const blocks = { ...makeBlocks(provider), ...(await blocksOfVault(vault, agent)) };
+  const soloTimes = await measure(blocks);
   await provider.close();
   agent.destroy();
   const providers = { local: { type: 'local' }, vault: { ...settings, type: 'vault' } };
   return {
-    ...{ name: 'vault', alone },
+    ...{ name: 'vault', alone: soloTimes },
     environment: { KMS_CONFIG: JSON.stringify({ default: 'vault', providers }) },
     close: () => vault.stop(),
   };
@@ -59,11 +59,11 @@ async function openHsm(): Promise<KeyStore | undefined> {
   const hsm = new SoftHsm();
   hsm.addToken('bench');
   const provider = await hsm.open('pkcs11', 'bench');
-  const alone = await measure(blocksOf(provider));
+  const soloTimes = await measure(makeBlocks(provider));
   const token = { type: 'pkcs11', library: hsm.library, token: 'bench', pin: PIN };
   const providers = { local: { type: 'local' }, pkcs11: token };
   return {
-    ...{ name: 'pkcs11', alone },
+    ...{ name: 'pkcs11', alone: soloTimes },
     environment: { KMS_CONFIG: JSON.stringify({ default: 'pkcs11', providers }), SOFTHSM2_CONF: process.env['SOFTHSM2_CONF'] ?? '' },
     close: () => hsm.stop(),
   };
@@ -71,18 +71,18 @@ async function openHsm(): Promise<KeyStore | undefined> {
 
 type Blocks = Readonly<Record<string, () => Promise<void>>>;
 
-function blocksOf(provider: KmsProvider): Blocks {
+function makeBlocks(provider: KmsProvider): Blocks {
   let key: Promise<StoredKey> | undefined;
-  const made = async () => {
+  const createKey = async () => {
     key ??= provider.generate('acme', 'ES256');
     return signingKey('acme', await key);
   };
   return {
     'one signature': async () => {
-      await provider.sign(await made(), DATA[0] ?? '');
+      await provider.sign(await createKey(), DATA[0] ?? '');
     },
     [`${BATCH} signatures`]: async () => {
-      await provider.signMany(await made(), DATA);
+      await provider.signMany(await createKey(), DATA);
     },
   };
 }
@@ -92,41 +92,44 @@ async function blocksOfVault(vault: OpenBao, agent: Agent): Promise<Blocks> {
   await vault.call('POST', 'transit/keys/plain', { type: 'ecdsa-p256' });
   const common = { marshaling_algorithm: 'jws', prehashed: true };
   const input = () => randomBytes(32).toString('base64');
-  const ask = (body: object) =>
+  const postJson = (body: object) =>
     new Promise<void>((resolve, reject) => {
       const text = JSON.stringify(body);
       const headers = { 'X-Vault-Token': vault.rootToken, 'Content-Length': Buffer.byteLength(text) };
       const path = `${vault.address}/v1/transit/sign/plain/sha2-256`;
-      const asked = request(path, { method: 'POST', agent, headers }, (answer) => {
-        const parts: Buffer[] = [];
-        answer.on('data', (part: Buffer) => parts.push(part));
+      const clientRequest = request(path, { method: 'POST', agent, headers }, (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
         answer.on('end', () => {
-          JSON.parse(Buffer.concat(parts).toString());
+          JSON.parse(Buffer.concat(chunks).toString());
           resolve();
         });
       });
-      asked.on('error', reject);
-      asked.end(text);
+      clientRequest.on('error', reject);
+      clientRequest.end(text);
     });
   const inputs = Array.from({ length: BATCH }, () => ({ input: input() }));
   return {
-    'one by plain HTTP': () => ask({ ...common, input: input() }),
-    [`${BATCH} by plain HTTP (batch_input)`]: () => ask({ ...common, batch_input: inputs }),
+    'one by plain HTTP': () => postJson({ ...common, input: input() }),
+    [`${BATCH} by plain HTTP (batch_input)`]: () => postJson({ ...common, batch_input: inputs }),
   };
 }
 
-/** Blocks take turns, so that what else the machine does falls on all of them. */
+/** Blocks alternate, so that other load affects all of them equally. */
 async function measure(blocks: Blocks): Promise<readonly { what: string; ms: number }[]> {
-  const times = new Map<string, number[]>();
-  for (let round = 0; round <= ROUNDS; round++) {
-    for (const [what, block] of Object.entries(blocks)) {
-      const count = what.startsWith('one') ? 200 : 40;
-      const began = performance.now();
-      for (let i = 0; i < count; i++) await block();
-      const each = (performance.now() - began) / count;
+  const durations = new Map<string, number[]>();
+  for (let roundIndex = 0; roundIndex <= ROUNDS; roundIndex++) {
+    for (const [name, measuredBlock] of Object.entries(blocks)) {
+      const count = name.startsWith('one') ? 200 : 40;
+      const startedAt = performance.now();
+      for (let i = 0; i < count; i++) await measuredBlock();
+      const each = (performance.now() - startedAt) / count;
       // The first round warms up.
-      if (round > 0) times.set(what, [...(times.get(what) ?? []), each]);
+      if (roundIndex > 0) durations.set(name, [...(durations.get(name) ?? []), each]);
     }
   }
-  return [...times].map(([what, all]) => ({ what, ms: all.sort((one, other) => one - other)[Math.floor(all.length / 2)] ?? 0 }));
+  return [...durations].map(([name, sortedDurations]) => ({
+    what: name,
+    ms: sortedDurations.sort((first, second) => first - second)[Math.floor(sortedDurations.length / 2)] ?? 0,
+  }));
 }

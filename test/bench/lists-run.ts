@@ -14,7 +14,7 @@ import { memoryMegabytes } from './processor-time.ts';
 import { freePort, ROOT_CLIENT, ServiceProcess, type Variant } from './service-process.ts';
 import { accessToken } from './tenant-setup.ts';
 
-/** What `--lists` finds: one service, forty lists at once, and how long others wait meanwhile. */
+/** The result of `--lists`: forty lists at once on one service, and the delay of other requests. */
 export type ListsRun = {
   readonly name: string;
   readonly lists: number;
@@ -80,8 +80,8 @@ async function serveLists() {
   for (let index = 0; index < CERTIFICATES; index++) certificates.push((await certify({ name: `Issuer ${index}`, ca: true })).certificate);
   const bodies = new Map<string, Buffer>();
   for (let index = 0; index < COUNT; index++) {
-    bodies.set(`/xml/${index}`, xmlOf(certificates, operator));
-    bodies.set(`/json/${index}`, jsonOf(certificates, operator));
+    bodies.set(`/xml/${index}`, makeXmlList(certificates, operator));
+    bodies.set(`/json/${index}`, makeJsonList(certificates, operator));
   }
   const server = createServer((request, response) => {
     response.end(bodies.get(request.url ?? ''));
@@ -92,22 +92,22 @@ async function serveLists() {
   return { operator, uris, close: () => server.close() };
 }
 
-function xmlOf(certificates: readonly string[], operator: CertifiedKey): Buffer {
-  const serviceOf = (certificate: string) => ({ type: XML_SERVICE, certificates: [certificate] });
-  const [first = ''] = certificates;
-  const size = xmlList({ services: [serviceOf(first)] }).length - xmlList().length;
-  const services = certificates.slice(0, Math.floor(XML_BYTES / size)).map(serviceOf);
+function makeXmlList(certificates: readonly string[], operator: CertifiedKey): Buffer {
+  const toService = (certificate: string) => ({ type: XML_SERVICE, certificates: [certificate] });
+  const [firstCertificate = ''] = certificates;
+  const size = xmlList({ services: [toService(firstCertificate)] }).length - xmlList().length;
+  const services = certificates.slice(0, Math.floor(XML_BYTES / size)).map(toService);
   return Buffer.from(signXml(xmlList({ issuedAt: '2020-01-01T00:00:00Z', services }), operator));
 }
 
-function jsonOf(certificates: readonly string[], operator: CertifiedKey): Buffer {
+function makeJsonList(certificates: readonly string[], operator: CertifiedKey): Buffer {
   const now = Math.floor(Date.now() / 1000);
-  const sizeOf = (count: number) => Buffer.from(jsonWith(certificates, count, operator, now));
-  const each = sizeOf(101).length - sizeOf(100).length;
-  return sizeOf(Math.floor(JSON_BYTES / each));
+  const listWith = (count: number) => Buffer.from(makeJsonText(certificates, count, operator, now));
+  const each = listWith(101).length - listWith(100).length;
+  return listWith(Math.floor(JSON_BYTES / each));
 }
 
-function jsonWith(certificates: readonly string[], count: number, signer: CertifiedKey, now: number): string {
+function makeJsonText(certificates: readonly string[], count: number, signer: CertifiedKey, now: number): string {
   const services = Array.from({ length: count }, (_, index) => ({
     type: 'EAA/Issuance',
     certificates: [certificates[index % certificates.length] ?? ''],
@@ -126,7 +126,7 @@ async function measure(name: string, service: ServiceProcess, lists: Lists, turn
   const [client = {}] = (tenant['clients'] ?? []) as Record<string, unknown>[];
   const token = await accessToken(http, text('client', client, 'clientId'), text('client', client, 'secret'));
   const authorization = { authorization: `Bearer ${token}` };
-  const signedBy = [pem(lists.operator)];
+  const signerPems = [pem(lists.operator)];
   const idle = await polled(service, () => new Promise((resolve) => setTimeout(resolve, IDLE_MS)));
   const { pid } = service;
   const idleMegabytes = memoryMegabytes(pid, 'VmRSS');
@@ -135,39 +135,39 @@ async function measure(name: string, service: ServiceProcess, lists: Lists, turn
     peak = Math.max(peak, memoryMegabytes(pid, 'VmRSS'));
   }, 5);
   memory.unref();
-  const since = Date.now();
-  let read = 0;
+  const startTime = Date.now();
+  let listsRead = 0;
   let seconds = 0;
   const polls = await polled(service, async () => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     // A configuration names twenty lists at most.
     const configure = async (id: string) => {
-      const named = lists.uris.filter((uri) => uri.includes(`/${id}/`));
+      const tenantLists = lists.uris.filter((uri) => uri.includes(`/${id}/`));
       const configuration = {
         id,
         dcql_query: { credentials: [{ id: 'c', format: 'dc+sd-jwt', meta: { vct_values: ['urn:c:1'] } }] },
-        trustAnchors: named.map((trustList) => ({ trustList, signedBy })),
+        trustAnchors: tenantLists.map((trustList) => ({ trustList, signedBy: signerPems })),
       };
       json('POST /verifier/config', await http.postJson('/verifier/config', configuration, authorization), 201);
     };
-    const presentation = await presentationOf();
+    const presentation = await preparePresentation();
     const tryOne = (id: string) => http.postJson(`/verifier/config/${id}/try`, { presentation }, authorization);
     await Promise.all(['xml', 'json'].map(configure));
-    for (let attempt = 0; attempt < TRIES && read < lists.uris.length; attempt++) {
+    for (let attempt = 0; attempt < TRIES && listsRead < lists.uris.length; attempt++) {
       await Promise.all(['xml', 'json'].map(tryOne));
       const stats = json('GET /cache/stats', await http.get('/cache/stats', authorization), 200);
-      read = Number((stats['trustListCache'] as { size?: number } | undefined)?.size ?? 0);
-      seconds = (performance.now() - begun) / 1000;
+      listsRead = Number((stats['trustListCache'] as { size?: number } | undefined)?.size ?? 0);
+      seconds = (performance.now() - startedAt) / 1000;
       if (seconds > MAX_SECONDS) break;
-      if (read < lists.uris.length) await new Promise((resolve) => setTimeout(resolve, 1_000));
+      if (listsRead < lists.uris.length) await new Promise((resolve) => setTimeout(resolve, 1_000));
     }
   }).finally(() => clearInterval(memory));
   http.close();
-  const sorted = polls.milliseconds.toSorted((one, other) => one - other);
+  const sorted = polls.milliseconds.toSorted((first, second) => first - second);
   return {
-    ...{ name, lists: lists.uris.length, read, seconds, failures: polls.failures },
+    ...{ name, lists: lists.uris.length, read: listsRead, seconds, failures: polls.failures },
     longestMs: sorted.at(-1) ?? 0,
-    longestTurnMs: longestTurn(turnFile, since),
+    longestTurnMs: longestTurn(turnFile, startTime),
     p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
     idleLongestMs: Math.max(...idle.milliseconds),
     pollerDelayMs: polls.ownDelay,
@@ -176,8 +176,8 @@ async function measure(name: string, service: ServiceProcess, lists: Lists, turn
   };
 }
 
-/** By an issuer on none of the lists: all of them are read before that is known. */
-async function presentationOf(): Promise<string> {
+/** By an issuer on none of the lists, so that all lists are read. */
+async function preparePresentation(): Promise<string> {
   const issuer = await certify({ name: 'Issuer' });
   const header = { alg: 'ES256', typ: 'dc+sd-jwt', x5c: [issuer.certificate] };
   const iat = Math.floor(Date.now() / 1000);
@@ -185,10 +185,10 @@ async function presentationOf(): Promise<string> {
 }
 
 /** Shorter turns than the probe reports count as none. */
-function longestTurn(file: string, since: number): number {
+function longestTurn(file: string, startTime: number): number {
   const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean);
   const turns = lines.map((line) => line.split(' ').map(Number));
-  return Math.max(0, ...turns.flatMap(([at = 0, spent = 0]) => (at >= since ? [spent] : [])));
+  return Math.max(0, ...turns.flatMap(([turnTime = 0, turnMs = 0]) => (turnTime >= startTime ? [turnMs] : [])));
 }
 
 type Polls = { readonly milliseconds: readonly number[]; readonly failures: number; readonly ownDelay: number };
@@ -196,7 +196,7 @@ type Polls = { readonly milliseconds: readonly number[]; readonly failures: numb
 async function polled({ origin }: ServiceProcess, work: () => Promise<unknown>): Promise<Polls> {
   const poller = fork(POLLER, [`${origin}/health/live`], { execArgv: [] });
   await new Promise((resolve) => poller.once('spawn', resolve));
-  const ended = new Promise<Polls>((resolve, reject) => {
+  const pollResult = new Promise<Polls>((resolve, reject) => {
     poller.once('message', (polls) => resolve(polls as Polls));
     poller.once('error', reject);
   });
@@ -205,15 +205,15 @@ async function polled({ origin }: ServiceProcess, work: () => Promise<unknown>):
   } finally {
     poller.send('end');
   }
-  return ended;
+  return pollResult;
 }
 
 export function describeLists(run: ListsRun): string {
-  const round = (value: number) => value.toFixed(0);
+  const roundMs = (value: number) => value.toFixed(0);
   return [
     `\n${run.name}: ${run.read} of ${run.lists} lists read in ${run.seconds.toFixed(1)} s`,
-    `/health/live: main thread at most ${round(run.longestTurnMs)} ms, response longest ${round(run.longestMs)} ms, p99 ${round(run.p99Ms)} ms, ${run.failures} failures` +
-      ` (idle: longest ${round(run.idleLongestMs)} ms; the poller itself was held up for ${round(run.pollerDelayMs)} ms)`,
-    `memory: ${round(run.idleMegabytes)} MB idle, at most ${round(run.addedMegabytes)} MB more`,
+    `/health/live: main thread at most ${roundMs(run.longestTurnMs)} ms, response longest ${roundMs(run.longestMs)} ms, p99 ${roundMs(run.p99Ms)} ms, ${run.failures} failures` +
+      ` (idle: longest ${roundMs(run.idleLongestMs)} ms; the poller itself was held up for ${roundMs(run.pollerDelayMs)} ms)`,
+    `memory: ${roundMs(run.idleMegabytes)} MB idle, at most ${roundMs(run.addedMegabytes)} MB more`,
   ].join('\n');
 }

@@ -5,12 +5,12 @@ import type { ServiceProcess } from './service-process.ts';
 import { setUpTenant } from './tenant-setup.ts';
 import { FORMATS } from './world.ts';
 
-/** What a process holds after so many presentations, in megabytes; its heap after a collection. */
-export type Reading = { readonly after: number; readonly resident: number; readonly heap: number };
+/** Memory of a process after this many presentations, in megabytes; the heap is measured after a garbage collection. */
+export type MemoryReading = { readonly after: number; readonly resident: number; readonly heap: number };
 
 export type MemoryRun = {
   readonly database: 'postgres' | 'sqlite';
-  readonly readings: readonly Reading[];
+  readonly readings: readonly MemoryReading[];
   /** Megabytes that the heap grew by once it was warm. */
   readonly growth: number;
   readonly met: boolean;
@@ -35,17 +35,17 @@ export function runMemory(kind: 'postgres' | 'sqlite', options: BenchOptions): P
     for (const format of FORMATS) await wallets.collect(format, CREDENTIALS_PER_FORMAT);
     await service.stop();
     await service.start();
-    const before = await read(service, 0);
+    const firstReading = await readMemory(service, 0);
     await wallets.present(WARM);
-    const warm = await read(service, WARM);
+    const warm = await readMemory(service, WARM);
     await wallets.present(ALL - WARM);
-    const end = await read(service, ALL);
+    const end = await readMemory(service, ALL);
     const growth = end.heap - warm.heap;
-    return { database: kind, readings: [before, warm, end], growth, met: growth <= GROWTH_LIMIT_MB };
+    return { database: kind, readings: [firstReading, warm, end], growth, met: growth <= GROWTH_LIMIT_MB };
   });
 }
 
-async function read(service: ServiceProcess, after: number): Promise<Reading> {
+async function readMemory(service: ServiceProcess, after: number): Promise<MemoryReading> {
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   // Before the collection, which could give pages back.
   const resident = memoryMegabytes(service.pid, 'VmRSS');
@@ -57,6 +57,6 @@ export function describeMemory({ database, readings, growth, met }: MemoryRun): 
     ({ after, resident, heap }) =>
       `${String(after).padStart(6)} presentations: ${resident.toFixed(0)} MB resident, ${heap.toFixed(1)} MB heap`,
   );
-  const verdict = `heap grew by ${growth.toFixed(1)} MB, limit ${GROWTH_LIMIT_MB} MB: ${met ? 'ok' : 'MISSED'}`;
-  return [`\n${database}, memory`, ...lines, verdict].join('\n');
+  const resultLine = `heap grew by ${growth.toFixed(1)} MB, limit ${GROWTH_LIMIT_MB} MB: ${met ? 'ok' : 'MISSED'}`;
+  return [`\n${database}, memory`, ...lines, resultLine].join('\n');
 }

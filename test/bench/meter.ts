@@ -1,19 +1,19 @@
 import type { Cast } from './cast.ts';
-import { lookAtBackend } from './preload.ts';
+import { withBackendPid } from './preload.ts';
 import { machineMs, memoryMegabytes, PostgresTime, resetPeak, spentMs } from './processor-time.ts';
 import type { ScenarioName } from './scenarios.ts';
 import type { Measured } from './world.ts';
 
-export type Times = {
+export type MeasuringTimes = {
   readonly warmUpMs: number;
   readonly measuredMs: number;
   /** Equal parts of the measured time. */
   readonly windows: number;
 };
 
-export const totalMs = ({ warmUpMs, measuredMs }: Times) => warmUpMs + measuredMs;
+export const totalMs = ({ warmUpMs, measuredMs }: MeasuringTimes) => warmUpMs + measuredMs;
 
-/** What one flow costs. */
+/** Costs of one flow. */
 export type Cost = Measured & {
   /** CPU milliseconds per flow. */
   readonly serverMs: number;
@@ -21,33 +21,33 @@ export type Cost = Measured & {
   /** The sum of both in each window. */
   readonly windowsMs: readonly number[];
   readonly peakMegabytes: number;
-  /** CPU that strangers used meanwhile, in cores; much of it makes the other numbers worse than they are. */
+  /** CPU of other processes during the measurement, in cores; a high value worsens the other numbers. */
   readonly strangersCores: number;
 };
 
 /** Several measurements as if they were one. */
-export function together(all: readonly Cost[]): Cost {
-  const flows = total(all, (cost) => cost.flows);
-  const perFlow = (of: (cost: Cost) => number) => total(all, (cost) => of(cost) * cost.flows) / flows;
-  const most = (of: (cost: Cost) => number) => Math.max(...all.map(of));
+export function combineCosts(costs: readonly Cost[]): Cost {
+  const flows = sumOf(costs, (cost) => cost.flows);
+  const perFlow = (metric: (cost: Cost) => number) => sumOf(costs, (cost) => metric(cost) * cost.flows) / flows;
+  const maxOf = (of: (cost: Cost) => number) => Math.max(...costs.map(of));
   return {
     flows,
-    seconds: total(all, ({ seconds }) => seconds),
+    seconds: sumOf(costs, ({ seconds }) => seconds),
     p50: perFlow(({ p50 }) => p50),
     p95: perFlow(({ p95 }) => p95),
     p99: perFlow(({ p99 }) => p99),
-    errors: total(all, ({ errors }) => errors),
-    messages: all.flatMap(({ messages }) => messages),
+    errors: sumOf(costs, ({ errors }) => errors),
+    messages: costs.flatMap(({ messages }) => messages),
     serverMs: perFlow(({ serverMs }) => serverMs),
     databaseMs: perFlow(({ databaseMs }) => databaseMs),
-    windowsMs: all.flatMap(({ windowsMs }) => windowsMs),
-    peakMegabytes: most(({ peakMegabytes }) => peakMegabytes),
-    strangersCores: most(({ strangersCores }) => strangersCores),
+    windowsMs: costs.flatMap(({ windowsMs }) => windowsMs),
+    peakMegabytes: maxOf(({ peakMegabytes }) => peakMegabytes),
+    strangersCores: maxOf(({ strangersCores }) => strangersCores),
   };
 }
 
-function total(all: readonly Cost[], of: (cost: Cost) => number): number {
-  return all.reduce((sum, cost) => sum + of(cost), 0);
+function sumOf(costs: readonly Cost[], of: (cost: Cost) => number): number {
+  return costs.reduce((sum, cost) => sum + of(cost), 0);
 }
 
 /** Readings in CPU milliseconds. */
@@ -74,12 +74,12 @@ export class Meter {
 
   static async of(cast: Cast): Promise<Meter> {
     if (cast.url.startsWith('sqlite:')) return new Meter(cast, undefined);
-    const time = await lookAtBackend(cast.url, (pid) => PostgresTime.of(pid, databaseName(cast.url)));
+    const time = await withBackendPid(cast.url, (pid) => PostgresTime.forBackend(pid, databaseName(cast.url)));
     if (time === undefined) console.log('postgres: the server does not run on this machine; its CPU is not counted');
     return new Meter(cast, time);
   }
 
-  async measure(scenario: ScenarioName, times: Times): Promise<Cost> {
+  async measure(scenario: ScenarioName, times: MeasuringTimes): Promise<Cost> {
     const { service, wallets } = this.#cast;
     const samples: Sample[] = [];
     resetPeak(service.pid);
@@ -87,33 +87,33 @@ export class Meter {
       samples.push({
         flows,
         server: service.cpuMs(),
-        database: this.#databaseTime?.read() ?? new Map(),
+        database: this.#databaseTime?.readTimes() ?? new Map(),
         wallets: wallets.cpuMs(),
         machine: machineMs(),
       });
     });
-    const [first] = samples;
-    const last = samples.at(-1);
-    if (first === undefined || last === undefined || samples.length !== times.windows + 1)
+    const [firstSample] = samples;
+    const lastSample = samples.at(-1);
+    if (firstSample === undefined || lastSample === undefined || samples.length !== times.windows + 1)
       throw new Error('the wallets did not say when they measured');
-    const { serverMs, databaseMs } = between(first, last);
-    const oursMs = serverMs + databaseMs + last.wallets - first.wallets;
+    const { serverMs, databaseMs } = between(firstSample, lastSample);
+    const oursMs = serverMs + databaseMs + lastSample.wallets - firstSample.wallets;
     return {
       ...measured,
       serverMs: serverMs / measured.flows,
       databaseMs: databaseMs / measured.flows,
       windowsMs: samples.slice(1).map((end, index) => {
-        const used = between(samples[index] ?? first, end);
-        return (used.serverMs + used.databaseMs) / used.flows;
+        const usage = between(samples[index] ?? firstSample, end);
+        return (usage.serverMs + usage.databaseMs) / usage.flows;
       }),
       peakMegabytes: memoryMegabytes(service.pid, 'VmHWM'),
-      strangersCores: Math.max(0, last.machine - first.machine - oursMs) / times.measuredMs,
+      strangersCores: Math.max(0, lastSample.machine - firstSample.machine - oursMs) / times.measuredMs,
     };
   }
 }
 
-function between(begin: Sample, end: Sample) {
-  return { flows: end.flows - begin.flows, serverMs: end.server - begin.server, databaseMs: spentMs(begin.database, end.database) };
+function between(start: Sample, end: Sample) {
+  return { flows: end.flows - start.flows, serverMs: end.server - start.server, databaseMs: spentMs(start.database, end.database) };
 }
 
 export function databaseName(url: string): string {

@@ -1,6 +1,6 @@
 import { type Cast, withCast } from './cast.ts';
 import type { BenchOptions } from './options.ts';
-import { type Spread, spreadOf } from './pairs.ts';
+import { computeSpread, type Spread } from './pairs.ts';
 import { analyze } from './preload.ts';
 import { makeRevocable } from './revocable.ts';
 import { SCENARIOS, type ScenarioName } from './scenarios.ts';
@@ -8,13 +8,13 @@ import { setUpTenant } from './tenant-setup.ts';
 import { WalletsProcess } from './wallets-process.ts';
 import { type DatabaseKind, FORMATS, type Measured, WALLETS, type World } from './world.ts';
 
-/** Beside whom a tenant does its usual work: nobody, one of its own size, or one that floods the service. */
+/** Concurrent load: none, a tenant of the same size, or one that floods the service. */
 const NEIGHBOURS = ['alone', 'peer', 'flood'] as const;
-type Neighbour = (typeof NEIGHBOURS)[number];
+type NeighbourKind = (typeof NEIGHBOURS)[number];
 
 export type NoisyScenario = {
   readonly scenario: ScenarioName;
-  readonly rounds: readonly Readonly<Record<Neighbour, Measured>>[];
+  readonly rounds: readonly Readonly<Record<NeighbourKind, Measured>>[];
   /** The 99th percentile beside the flood, divided by that beside a peer, and by that alone. */
   readonly overPeer: Spread;
   readonly overAlone: Spread;
@@ -25,19 +25,19 @@ export type NoisyRun = { readonly database: DatabaseKind; readonly scenarios: re
 
 const FLOOD_WALLETS = 200;
 const CREDENTIALS = 100;
-/** Until the neighbours are at work. */
+/** Time until the concurrent load runs. */
 const LEAD_IN_MS = 1_000;
 const ALLOWED_OVER_PEER = 1.2;
 
-/** How long one tenant waits while another floods the service. @returns undefined when there is no such database here. */
+/** Measures how long one tenant waits while another floods the service. @returns undefined without this database. */
 export function runNoisy(kind: DatabaseKind, options: BenchOptions): Promise<NoisyRun | undefined> {
   const scenarios = SCENARIOS.map(({ name }) => name).filter((name) =>
     options.only.size === 0 ? name === 'issue-status' : options.only.has(name),
   );
   return withCast(kind, options, async (cast) => {
     await cast.service.start();
-    const others = [new WalletsProcess(), new WalletsProcess()] as const;
-    const [peer, flood] = others;
+    const otherWallets = [new WalletsProcess(), new WalletsProcess()] as const;
+    const [peer, flood] = otherWallets;
     try {
       await prepare(cast, scenarios, options, { id: 'bench', wallets: WALLETS });
       await prepare({ ...cast, wallets: peer }, scenarios, options, { id: 'peer', wallets: WALLETS });
@@ -45,18 +45,18 @@ export function runNoisy(kind: DatabaseKind, options: BenchOptions): Promise<Noi
       await analyze(cast.url);
       const measured: NoisyScenario[] = [];
       for (const scenario of scenarios) {
-        const one = await measure(scenario, options, { own: cast.wallets, peer, flood });
-        console.log(`${kind}: ${describe(one)}`);
-        measured.push(one);
+        const roundResult = await measure(scenario, options, { own: cast.wallets, peer, flood });
+        console.log(`${kind}: ${describe(roundResult)}`);
+        measured.push(roundResult);
       }
       return { database: kind, scenarios: measured };
     } finally {
-      for (const other of others) other.stop();
+      for (const otherProcess of otherWallets) otherProcess.stop();
     }
   });
 }
 
-/** Wallets of a tenant of their own, in a process of their own, so that the flood does not keep the others from computing. */
+/** Wallets of a separate tenant in a separate process, so that the flood does not slow the other wallets. */
 async function prepare(
   { service, provider, wallets, url }: Cast,
   scenarios: readonly ScenarioName[],
@@ -73,40 +73,40 @@ async function prepare(
 async function measure(
   scenario: ScenarioName,
   { pairs, measuredSeconds, warmUpSeconds }: BenchOptions,
-  { own, peer, flood }: Readonly<Record<'own' | 'peer' | 'flood', WalletsProcess>>,
+  { own: ownWallets, peer, flood }: Readonly<Record<'own' | 'peer' | 'flood', WalletsProcess>>,
 ): Promise<NoisyScenario> {
-  await beside(undefined, own, scenario, warmUpSeconds);
-  const rounds: Record<Neighbour, Measured>[] = [];
+  await measureBeside(undefined, ownWallets, scenario, warmUpSeconds);
+  const rounds: Record<NeighbourKind, Measured>[] = [];
   while (rounds.length < pairs) {
     rounds.push({
-      alone: await beside(undefined, own, scenario, measuredSeconds),
-      peer: await beside(peer, own, scenario, measuredSeconds),
-      flood: await beside(flood, own, scenario, measuredSeconds),
+      alone: await measureBeside(undefined, ownWallets, scenario, measuredSeconds),
+      peer: await measureBeside(peer, ownWallets, scenario, measuredSeconds),
+      flood: await measureBeside(flood, ownWallets, scenario, measuredSeconds),
     });
   }
   return summary(scenario, rounds);
 }
 
-async function beside(
-  neighbour: WalletsProcess | undefined,
-  own: WalletsProcess,
+async function measureBeside(
+  neighbourProcess: WalletsProcess | undefined,
+  ownWallets: WalletsProcess,
   scenario: ScenarioName,
   seconds: number,
 ): Promise<Measured> {
   const times = { warmUpMs: LEAD_IN_MS, measuredMs: seconds * 1000, windows: 1 };
-  const other = neighbour?.run(scenario, times, () => {});
-  const measured = await own.run(scenario, times, () => {});
-  const errors = (await other)?.errors ?? 0;
+  const neighbourRun = neighbourProcess?.run(scenario, times, () => {});
+  const measured = await ownWallets.run(scenario, times, () => {});
+  const errors = (await neighbourRun)?.errors ?? 0;
   return { ...measured, errors: measured.errors + errors };
 }
 
 function summary(scenario: ScenarioName, rounds: NoisyScenario['rounds']): NoisyScenario {
-  const overPeer = spreadOf(rounds.map(({ peer, flood }) => flood.p99 / peer.p99));
+  const overPeer = computeSpread(rounds.map(({ peer, flood }) => flood.p99 / peer.p99));
   return {
     scenario,
     rounds,
     overPeer,
-    overAlone: spreadOf(rounds.map(({ alone, flood }) => flood.p99 / alone.p99)),
+    overAlone: computeSpread(rounds.map(({ alone, flood }) => flood.p99 / alone.p99)),
     errors: rounds.flatMap((round) => Object.values(round)).reduce((sum, { errors }) => sum + errors, 0),
     met: overPeer.median <= ALLOWED_OVER_PEER,
   };
@@ -114,8 +114,8 @@ function summary(scenario: ScenarioName, rounds: NoisyScenario['rounds']): Noisy
 
 function describe({ scenario, rounds, overPeer, overAlone, errors, met }: NoisyScenario): string {
   const lines = NEIGHBOURS.map((neighbour) => {
-    const of = (name: 'p50' | 'p99') => spreadOf(rounds.map((round) => round[neighbour][name])).median.toFixed(1);
-    return `  ${neighbour.padEnd(6)} p50 ${of('p50')} ms, p99 ${of('p99')} ms`;
+    const percentile = (name: 'p50' | 'p99') => computeSpread(rounds.map((round) => round[neighbour][name])).median.toFixed(1);
+    return `  ${neighbour.padEnd(6)} p50 ${percentile('p50')} ms, p99 ${percentile('p99')} ms`;
   });
   const ratio = ({ median, low, high }: Spread) => `×${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`;
   return [

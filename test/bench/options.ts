@@ -22,7 +22,7 @@ export type BenchOptions = {
   readonly memory: boolean;
   /** Count instead of measuring. */
   readonly count: boolean;
-  /** What becomes much; empty unless growth is measured. */
+  /** Dimensions of growth; empty unless growth is measured. */
   readonly grow: readonly Growth[];
   /** Measure what a flood of another tenant does. */
   readonly noisy: boolean;
@@ -31,20 +31,20 @@ export type BenchOptions = {
   /** Measure background work with so many sessions stored. */
   readonly stored: number | undefined;
   readonly quick: boolean;
-  /** How many processes share the requests, each the next one. */
+  /** Number of processes that share the requests round-robin. */
   readonly processes: number;
-  /** Where the keys of the tenant live. */
+  /** Key provider of the tenant. */
   readonly kms: KeyStoreName;
-  /** What the present service is compared with. */
+  /** The build for the comparison. */
   readonly against: Variant | undefined;
   /** Files of what is kept, compared with and drawn. */
   readonly save: string | undefined;
   readonly baseline: string | undefined;
   readonly otherMachine: boolean;
   readonly svg: string | undefined;
-  /** How often each of two services is measured. */
+  /** Number of measurements of each service. */
   readonly pairs: number;
-  /** How many processes of each the pairs are spread over. */
+  /** Number of processes of each service over which the pairs are distributed. */
   readonly starts: number;
 };
 
@@ -117,13 +117,13 @@ export function readOptions(args: readonly string[]): BenchOptions {
     },
   });
   const against = variant(values.against, values.env, values['node-option']);
-  const starts = whole('--starts', values.starts ?? (values.grow ? '5' : '2'), 1);
+  const starts = parseInteger('--starts', values.starts ?? (values.grow ? '5' : '2'), 1);
   const isPaired = against !== undefined || values.grow || values.noisy;
   const measuredSeconds = Number(values.seconds ?? (isPaired ? 3 : values.quick ? 2 : 8));
   if (!(measuredSeconds > 0)) throw misunderstood('--seconds wants a positive number');
-  const processes = whole('--processes', values.processes, 1);
+  const processes = parseInteger('--processes', values.processes, 1);
   const split = (entries: readonly string[]) => entries.flatMap((entry) => entry.split(','));
-  const databases = split(values.database).map((name) => oneOf(DATABASES, name, 'database'));
+  const databases = split(values.database).map((name) => parseChoice(DATABASES, name, 'database'));
   // SQLite belongs to one process.
   if (processes > 1 && databases.includes('sqlite')) throw misunderstood('--processes is for PostgreSQL only');
   const keeping = (['baseline', 'save', 'svg'] as const).find((name) => values[name] !== undefined);
@@ -140,12 +140,12 @@ export function readOptions(args: readonly string[]): BenchOptions {
     strict: values.strict,
     memory: values.memory,
     count: values.count,
-    grow: values.grow ? grownBy(split(values['grow-by'])) : [],
+    grow: values.grow ? parseGrowth(split(values['grow-by'])) : [],
     noisy: values.noisy,
     lists: values.lists,
-    stored: values.stored ? whole('--sessions', values.sessions ?? '1000000', 1_000) : undefined,
+    stored: values.stored ? parseInteger('--sessions', values.sessions ?? '1000000', 1_000) : undefined,
     quick: values.quick,
-    kms: oneOf(KEY_STORES, values.kms, 'key store'),
+    kms: parseChoice(KEY_STORES, values.kms, 'key store'),
     profileFolder: values.profile,
     processes,
     save: values.save,
@@ -153,13 +153,13 @@ export function readOptions(args: readonly string[]): BenchOptions {
     otherMachine: values['other-machine'],
     svg: values.svg,
     against,
-    pairs: Math.max(starts, whole('--pairs', values.pairs, MIN_PAIRS)),
+    pairs: Math.max(starts, parseInteger('--pairs', values.pairs, MIN_PAIRS)),
     starts,
   };
 }
 
-function grownBy(names: readonly string[]): readonly Growth[] {
-  return names.length === 0 ? GROWTHS : names.map((name) => oneOf(GROWTHS, name, 'growth'));
+function parseGrowth(names: readonly string[]): readonly Growth[] {
+  return names.length === 0 ? GROWTHS : names.map((name) => parseChoice(GROWTHS, name, 'growth'));
 }
 
 function variant(folder: string | undefined, settings: readonly string[], nodeOptions: readonly string[]): Variant | undefined {
@@ -176,22 +176,22 @@ function variant(folder: string | undefined, settings: readonly string[], nodeOp
 }
 
 function scenarioName(text: string): ScenarioName {
-  return oneOf(
+  return parseChoice(
     SCENARIOS.map(({ name }) => name),
     text,
     'scenario',
   );
 }
 
-function oneOf<T extends string>(all: readonly T[], text: string, what: string): T {
-  const found = all.find((one) => one === text);
-  if (found === undefined) throw misunderstood(`there is no ${what} "${text}"`);
-  return found;
+function parseChoice<T extends string>(choices: readonly T[], text: string, description: string): T {
+  const choice = choices.find((candidate) => candidate === text);
+  if (choice === undefined) throw misunderstood(`there is no ${description} "${text}"`);
+  return choice;
 }
 
-function whole(option: string, text: string, least: number): number {
+function parseInteger(option: string, text: string, minimum: number): number {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < least) throw misunderstood(`${option} wants a number from ${least} on`);
+  if (!Number.isInteger(value) || value < minimum) throw misunderstood(`${option} wants a number from ${minimum} on`);
   return value;
 }
 

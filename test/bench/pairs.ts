@@ -1,7 +1,7 @@
-import { type Cost, type Meter, sumMs, type Times, together } from './meter.ts';
+import { type Cost, combineCosts, type MeasuringTimes, type Meter, sumMs } from './meter.ts';
 import type { ScenarioName } from './scenarios.ts';
 
-/** What repeated measurements of one value say. */
+/** Statistics of repeated measurements of one value. */
 export type Spread = {
   readonly median: number;
   /** Between them lies the true median in 95 of 100 cases, or as often as so few measurements can tell. */
@@ -9,29 +9,29 @@ export type Spread = {
   readonly high: number;
 };
 
-/** How often the true median may lie outside. */
+/** Probability that the true median lies outside. */
 const MISSED = 0.05;
 
 export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((one, other) => one - other);
+  const sorted = values.toSorted((first, second) => first - second);
   const middle = sorted.length / 2;
   const [below = Number.NaN, above = below] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
   return (below + above) / 2;
 }
 
 /**
- * The median, and the ranks around it that hold whatever the values are distributed like: each value is above or below the
- * true median as a coin falls. One that a stranger disturbed moves neither.
+ * The median and its distribution-free confidence interval by ranks: each value is above or below the true median with
+ * equal probability. A single outlier moves neither.
  */
-export function spreadOf(values: readonly number[]): Spread {
-  const sorted = values.toSorted((one, other) => one - other);
-  let outside = 0;
-  while (outside < (sorted.length - 1) / 2 && 2 * tail(sorted.length, outside + 1) <= MISSED) outside++;
-  const [low = Number.NaN, high = Number.NaN] = [sorted[outside], sorted[sorted.length - 1 - outside]];
+export function computeSpread(values: readonly number[]): Spread {
+  const sorted = values.toSorted((first, second) => first - second);
+  let excludedCount = 0;
+  while (excludedCount < (sorted.length - 1) / 2 && 2 * tail(sorted.length, excludedCount + 1) <= MISSED) excludedCount++;
+  const [low = Number.NaN, high = Number.NaN] = [sorted[excludedCount], sorted[sorted.length - 1 - excludedCount]];
   return { median: median(sorted), low, high };
 }
 
-/** How probable it is that at most so many of the coins show heads. */
+/** Cumulative binomial probability for a fair coin. */
 function tail(coins: number, heads: number): number {
   let ways = 1;
   let sum = 1;
@@ -47,13 +47,13 @@ export function relativeSpread({ median: middle, low, high }: Spread): number {
   return (high - low) / 2 / middle;
 }
 
-/** What two services cost in the same scenario. */
+/** Costs of two services in the same scenario. */
 export type Comparison = {
   readonly scenario: ScenarioName;
   /** CPU milliseconds per flow, medians. */
   readonly aMs: number;
   readonly bMs: number;
-  /** What B costs, divided by what A costs at the same time. */
+  /** The cost of B divided by the cost of A at the same time. */
   readonly sum: Spread;
   readonly serverRatio: number;
   /** Absent where the database is part of the service. */
@@ -63,7 +63,7 @@ export type Comparison = {
   readonly errors: number;
   readonly messages: readonly string[];
   readonly pairs: readonly (readonly [a: Cost, b: Cost])[];
-  /** How many processes of each there were. */
+  /** Number of processes of each. */
   readonly starts: number;
 };
 
@@ -71,24 +71,26 @@ type Pair = readonly [a: Cost, b: Cost];
 
 export type PairTimes = {
   readonly warmUpMs: number;
-  /** Of each service in one pair. */
+  /** Measurements of each service in one pair. */
   readonly windowMs: number;
   readonly pairs: number;
-  /** How many processes of each service the pairs are spread over: one has better luck than another of the same build. */
+  /**
+   * Number of processes of each service over which the pairs are distributed, since processes of one build differ in speed.
+   */
   readonly starts: number;
 };
 
-/** What was under way in the other service's turn is over by then. */
+/** Remaining work of the other service has ended after this time. */
 const LEAD_IN_MS = 150;
 /** A turn: shorter than what disturbs a machine lasts. */
 const TURN_MS = 1_000;
 
-/** How long the wallets of one of the services are at work. */
+/** Runs the wallets of one service for this long. */
 export function busyMs({ warmUpMs, windowMs, pairs, starts }: PairTimes): number {
-  return starts * (warmUpMs + LEAD_IN_MS) + pairs * (windowMs + turnsOf(windowMs) * LEAD_IN_MS);
+  return starts * (warmUpMs + LEAD_IN_MS) + pairs * (windowMs + turnsPerWindow(windowMs) * LEAD_IN_MS);
 }
 
-function turnsOf(windowMs: number): number {
+function turnsPerWindow(windowMs: number): number {
   return Math.max(1, Math.round(windowMs / TURN_MS));
 }
 
@@ -103,8 +105,8 @@ export async function comparePairs(
   { warmUpMs, windowMs, pairs: count, starts }: PairTimes,
   restart: () => Promise<void>,
 ): Promise<Comparison> {
-  const turns = turnsOf(windowMs);
-  const turn: Times = { warmUpMs: LEAD_IN_MS, measuredMs: windowMs / turns, windows: 1 };
+  const turns = turnsPerWindow(windowMs);
+  const turn: MeasuringTimes = { warmUpMs: LEAD_IN_MS, measuredMs: windowMs / turns, windows: 1 };
   const warm: Cost[] = [];
   const warmUp = async () => {
     for (const meter of [a, b]) warm.push(await meter.measure(scenario, { ...turn, measuredMs: warmUpMs }));
@@ -119,15 +121,15 @@ export async function comparePairs(
       await restart();
       await warmUp();
     }
-    const ofA: Cost[] = [];
-    const ofB: Cost[] = [];
-    for (let left = turns; left > 0; left--) {
-      for (const order of [isA, !isA]) (order ? ofA : ofB).push(await (order ? a : b).measure(scenario, turn));
+    const costsOfA: Cost[] = [];
+    const costsOfB: Cost[] = [];
+    for (let remaining = turns; remaining > 0; remaining--) {
+      for (const order of [isA, !isA]) (order ? costsOfA : costsOfB).push(await (order ? a : b).measure(scenario, turn));
       isA = !isA;
     }
-    pairs.push([together(ofA), together(ofB)]);
+    pairs.push([combineCosts(costsOfA), combineCosts(costsOfB)]);
   }
-  const groups = begins.map((begin, index) => pairs.slice(begin, begins[index + 1]));
+  const groups = begins.map((startIndex, index) => pairs.slice(startIndex, begins[index + 1]));
   return summary(scenario, groups, warm);
 }
 
@@ -137,25 +139,26 @@ const ENOUGH_STARTS = 5;
 /** @param groups the pairs of each start. */
 export function summary(scenario: ScenarioName, groups: readonly (readonly Pair[])[], warm: readonly Cost[]): Comparison {
   const pairs = groups.flat();
-  const ratioOf = ([a, b]: Pair) => sumMs(b) / sumMs(a);
+  const pairRatio = ([a, b]: Pair) => sumMs(b) / sumMs(a);
   // Pairs of the same two processes share their luck, so that each start counts once where there are enough.
-  const independent = groups.length >= ENOUGH_STARTS ? groups.map((group) => median(group.map(ratioOf))) : pairs.map(ratioOf);
-  const ratios = (of: (cost: Cost) => number) => pairs.map(([a, b]) => of(b) / of(a));
-  const both = (of: (cost: Cost) => number) => [median(pairs.map(([a]) => of(a))), median(pairs.map(([, b]) => of(b)))] as const;
-  const [aMs, bMs] = both(sumMs);
+  const independent = groups.length >= ENOUGH_STARTS ? groups.map((group) => median(group.map(pairRatio))) : pairs.map(pairRatio);
+  const ratios = (metric: (cost: Cost) => number) => pairs.map(([a, b]) => metric(b) / metric(a));
+  const medians = (metric: (cost: Cost) => number) =>
+    [median(pairs.map(([a]) => metric(a))), median(pairs.map(([, b]) => metric(b)))] as const;
+  const [aMs, bMs] = medians(sumMs);
   const hasDatabase = pairs.every(([a, b]) => a.databaseMs > 0 && b.databaseMs > 0);
-  const all = [...warm, ...pairs.flat()];
+  const allCosts = [...warm, ...pairs.flat()];
   return {
     scenario,
     aMs,
     bMs,
-    sum: spreadOf(independent),
+    sum: computeSpread(independent),
     serverRatio: median(ratios(({ serverMs }) => serverMs)),
     ...(hasDatabase && { databaseRatio: median(ratios(({ databaseMs }) => databaseMs)) }),
-    p99: both(({ p99 }) => p99),
-    peakMegabytes: both(({ peakMegabytes }) => peakMegabytes),
-    errors: all.reduce((sum, { errors }) => sum + errors, 0),
-    messages: [...new Set(all.flatMap(({ messages }) => messages.map(([message]) => message)))],
+    p99: medians(({ p99 }) => p99),
+    peakMegabytes: medians(({ peakMegabytes }) => peakMegabytes),
+    errors: allCosts.reduce((sum, { errors }) => sum + errors, 0),
+    messages: [...new Set(allCosts.flatMap(({ messages }) => messages.map(([message]) => message)))],
     pairs,
     starts: groups.length,
   };
@@ -164,23 +167,23 @@ export function summary(scenario: ScenarioName, groups: readonly (readonly Pair[
 /** One line, as `issue  A 3.412  B 3.120 ms  ×0.914 (0.902–0.931)  cheaper`. */
 export function describeComparison({ scenario, aMs, bMs, sum, ...more }: Comparison): string {
   const { serverRatio, databaseRatio, p99, peakMegabytes, errors, messages } = more;
-  const shares = [`service ${times(serverRatio)}`];
-  if (databaseRatio !== undefined) shares.push(`database ${times(databaseRatio)}`);
+  const shares = [`service ${formatRatio(serverRatio)}`];
+  if (databaseRatio !== undefined) shares.push(`database ${formatRatio(databaseRatio)}`);
   return [
-    `${scenario.padEnd(12)} A ${aMs.toFixed(3)}  B ${bMs.toFixed(3)} ms  ${times(sum.median)}` +
-      ` (${sum.low.toFixed(3)}–${sum.high.toFixed(3)})  ${verdictOf(sum, more.starts)}`,
+    `${scenario.padEnd(12)} A ${aMs.toFixed(3)}  B ${bMs.toFixed(3)} ms  ${formatRatio(sum.median)}` +
+      ` (${sum.low.toFixed(3)}–${sum.high.toFixed(3)})  ${describeResult(sum, more.starts)}`,
     `${' '.repeat(13)}${shares.join(', ')}; p99 ${p99.map((ms) => ms.toFixed(1)).join(' → ')} ms,` +
       ` peak ${peakMegabytes.map((mb) => mb.toFixed(0)).join(' → ')} MB${errors > 0 ? `; ${errors} ERRORS` : ''}`,
     ...messages.map((message) => `${' '.repeat(13)}${message}`),
   ].join('\n');
 }
 
-function verdictOf({ low, high }: Spread, starts: number): string {
+function describeResult({ low, high }: Spread, starts: number): string {
   if (low <= 1 && high >= 1) return 'no difference to be seen';
   const kind = high < 1 ? 'cheaper' : 'dearer';
   return starts >= ENOUGH_STARTS ? `B is ${kind}` : `B looks ${kind}; decide with --starts 6`;
 }
 
-function times(ratio: number): string {
+function formatRatio(ratio: number): string {
   return `×${ratio.toFixed(3)}`;
 }

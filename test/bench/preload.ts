@@ -56,8 +56,8 @@ async function copyRow(run: Run, url: string, { table, columns }: Copies, count:
 }
 
 /**
- * Issues credentials with a status behind the service's back, one a session, from the first entry of a list on. Nothing
- * else may have been issued into it.
+ * Inserts credentials with a status directly into the database, one per session, from the first entry of a list. The list
+ * must be unused.
  */
 export async function preloadRevocable(url: string, listId: string, count: number): Promise<void> {
   const id = revocableSession(listId, "' || n || '");
@@ -94,12 +94,12 @@ function numbers(url: string, count: number): string {
         select n from numbers) as numbers`;
 }
 
-/** What autovacuum does within a minute or so; without it a run would measure plans made for empty tables. */
+/** Runs what autovacuum does within about a minute; otherwise the query plans would be those of empty tables. */
 export async function analyze(url: string): Promise<void> {
   await rawSql(url, (run) => run(dialectOf(url) === 'postgres' ? 'vacuum analyze' : 'analyze'));
 }
 
-/** As `PostgreSQL 17.2, fsync off`. */
+/** Such as `PostgreSQL 17.2, fsync off`. */
 export async function describeServer(url: string): Promise<string> {
   const [name, sql] =
     dialectOf(url) === 'postgres'
@@ -109,6 +109,6 @@ export async function describeServer(url: string): Promise<string> {
 }
 
 /** Looks at the process that serves a connection, as long as it is there; PostgreSQL only. */
-export function lookAtBackend<T>(url: string, look: (pid: number) => T): Promise<T> {
-  return rawSql(url, async (run) => look(Number((await run('select pg_backend_pid() as pid'))[0]?.['pid'])));
+export function withBackendPid<T>(url: string, callback: (pid: number) => T): Promise<T> {
+  return rawSql(url, async (run) => callback(Number((await run('select pg_backend_pid() as pid'))[0]?.['pid'])));
 }

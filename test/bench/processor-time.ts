@@ -60,8 +60,8 @@ export function resetPeak(pid: number): boolean {
 }
 
 /**
- * CPU of a PostgreSQL server on this machine on behalf of one database: the backends that serve it and the processes
- * that work for all. Other databases of the same server are left out.
+ * CPU time of a PostgreSQL server on this machine for one database: its backends and the shared processes, without other
+ * databases.
  */
 export class PostgresTime {
   readonly #postmaster: number;
@@ -73,7 +73,7 @@ export class PostgresTime {
   }
 
   /** @param backend any backend of the server. @returns undefined when the server does not run here. */
-  static of(backend: number, database: string): PostgresTime | undefined {
+  static forBackend(backend: number, database: string): PostgresTime | undefined {
     try {
       if (!title(backend).startsWith('postgres:')) return undefined;
       return new PostgresTime(Number(statFields(backend)[1]), database);
@@ -83,20 +83,20 @@ export class PostgresTime {
   }
 
   /** CPU milliseconds by process, to be compared with a later reading. */
-  read(): ReadonlyMap<number, number> {
-    const times = new Map<number, number>();
+  readTimes(): ReadonlyMap<number, number> {
+    const processTimes = new Map<number, number>();
     for (const name of readdirSync('/proc')) {
       const pid = Number(name);
       if (!Number.isInteger(pid)) continue;
       try {
         if (Number(statFields(pid)[1]) === this.#postmaster && this.#concerns(title(pid))) {
-          times.set(pid, threadMs(pid));
+          processTimes.set(pid, threadMs(pid));
         }
       } catch {
         // It ended while we looked.
       }
     }
-    return times;
+    return processTimes;
   }
 
   /** `postgres: [<cluster>:] <user> <database> <peer> <activity>`, or the role of a process that works for all. */
@@ -106,9 +106,9 @@ export class PostgresTime {
   }
 }
 
-export function spentMs(before: ReadonlyMap<number, number>, after: ReadonlyMap<number, number>): number {
+export function spentMs(timesBefore: ReadonlyMap<number, number>, timesAfter: ReadonlyMap<number, number>): number {
   let sum = 0;
-  for (const [pid, time] of after) sum += time - (before.get(pid) ?? 0);
+  for (const [pid, time] of timesAfter) sum += time - (timesBefore.get(pid) ?? 0);
   return sum;
 }
 

@@ -1,5 +1,5 @@
 import type { DatabaseRun, Result } from './database-run.ts';
-import { REFERENCE, slownessOf } from './floor.ts';
+import { REFERENCE, relativeSlowness } from './floor.ts';
 import { sumMs } from './meter.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
 
@@ -9,16 +9,16 @@ const IDLE_GOAL_MB = 80;
 const PEAK_GOAL_MB = 200;
 /** The peak while credentials are issued. */
 const ISSUING: readonly string[] = ['issue', 'issue-status', 'issue-mdoc', 'batch', 'code'];
-/** How much dearer a flow may be with full tables; less is within the noise of the measurement. */
+/** Maximum additional cost of a flow with full tables; smaller differences are noise. */
 const GROWTH_LIMIT = 1.15;
 
-export type Judgement = {
+export type ScenarioResult = {
   readonly scenario: string;
   readonly sumMs: number;
   readonly floorMs: number;
   /** Null for a flow without cryptography. */
   readonly ratio: number | null;
-  /** What is left at best, on this machine; null where nobody estimated it. */
+  /** The estimated minimum on this machine; null without an estimate. */
   readonly practicalMs: number | null;
   readonly practicalRatio: number | null;
   /** On this machine; null for a scenario without one. */
@@ -26,7 +26,7 @@ export type Judgement = {
   readonly met: boolean;
 };
 
-export type DatabaseReport = { readonly judgements: readonly Judgement[]; readonly faults: readonly string[]; readonly text: string };
+export type DatabaseReport = { readonly judgements: readonly ScenarioResult[]; readonly faults: readonly string[]; readonly text: string };
 
 /** Compares a run with the goals and renders it. */
 export function reportOn(run: DatabaseRun): DatabaseReport {
@@ -51,12 +51,12 @@ export function reportOn(run: DatabaseRun): DatabaseReport {
       '',
     ],
   ];
-  const judgements: Judgement[] = [];
+  const judgements: ScenarioResult[] = [];
   const faults: string[] = [];
   for (const scenario of SCENARIOS) {
-    const result = resultOf(run, scenario, 'many');
+    const result = findResult(run, scenario, 'many');
     if (result === undefined) continue;
-    const judgement = judge(run, scenario, result);
+    const judgement = evaluateScenario(run, scenario, result);
     judgements.push(judgement);
     if (!judgement.met) faults.push(`${scenario.title}: ${ms(judgement.sumMs)} ms, goal ${ms(judgement.goalMs ?? 0)}`);
     if (result.flows === 0) faults.push(`${scenario.title}: nothing came of it`);
@@ -68,7 +68,7 @@ export function reportOn(run: DatabaseRun): DatabaseReport {
   const growth = growthLines(run, faults);
   const start = startLines(run, faults);
   const text = [
-    `\n${run.database} (${run.server}), ${run.preloaded.sessions} sessions in the tables, CPU and latencies in milliseconds, strangers in cores`,
+    `\n${run.database} (${run.server}), ${run.preloaded.sessions} sessions in the tables, CPU and latencies in milliseconds, other processes in cores`,
     table(rows),
     ...machineLines(run),
     ...growth,
@@ -80,16 +80,16 @@ export function reportOn(run: DatabaseRun): DatabaseReport {
 function machineLines({ costs }: DatabaseRun): string[] {
   const { reference, signMs, verifyMs, importMs } = costs;
   return [
-    `this machine takes ×${slownessOf(costs).toFixed(2)} of the reference: signs in ${us(reference.signMs)}, verifies in` +
+    `this machine takes ×${relativeSlowness(costs).toFixed(2)} of the reference: signs in ${us(reference.signMs)}, verifies in` +
       ` ${us(reference.verifyMs)} (reference: ${us(REFERENCE.signMs)} and ${us(REFERENCE.verifyMs)}); goals are scaled by that`,
     `floor: sign ${us(signMs)}, verify ${us(verifyMs)}, import of a key ${us(importMs)}, in the quickest form of Node`,
   ];
 }
 
-function judge(run: DatabaseRun, scenario: Scenario, result: Result): Judgement {
+function evaluateScenario(run: DatabaseRun, scenario: Scenario, result: Result): ScenarioResult {
   const cost = sumMs(result);
   const floorMs = scenario.floorMs(run.costs);
-  const slowness = slownessOf(run.costs);
+  const slowness = relativeSlowness(run.costs);
   const goalMs = scenario.goalMs === undefined ? null : scenario.goalMs * slowness;
   const practicalMs = scenario.practicalMs === undefined ? null : scenario.practicalMs * slowness;
   return {
@@ -104,7 +104,7 @@ function judge(run: DatabaseRun, scenario: Scenario, result: Result): Judgement 
   };
 }
 
-function cells(scenario: Scenario, result: Result, judgement: Judgement): string[] {
+function cells(scenario: Scenario, result: Result, judgement: ScenarioResult): string[] {
   return [
     scenario.title,
     (result.flows / result.seconds).toFixed(0),
@@ -128,29 +128,29 @@ function cells(scenario: Scenario, result: Result, judgement: Judgement): string
 
 function growthLines(run: DatabaseRun, faults: string[]): string[] {
   return SCENARIOS.flatMap((scenario) => {
-    const few = resultOf(run, scenario, 'few');
-    const many = resultOf(run, scenario, 'many');
-    if (few === undefined || many === undefined) return [];
-    const before = sumMs(few);
-    const after = sumMs(many);
-    const growth = after / before;
+    const fewResult = findResult(run, scenario, 'few');
+    const manyResult = findResult(run, scenario, 'many');
+    if (fewResult === undefined || manyResult === undefined) return [];
+    const costBefore = sumMs(fewResult);
+    const costAfter = sumMs(manyResult);
+    const growth = costAfter / costBefore;
     if (growth > GROWTH_LIMIT) faults.push(`${scenario.title}: grows with the tables, ×${growth.toFixed(2)}`);
-    return [`growth: ${scenario.title}: ${ms(before)} with few rows, ${ms(after)} with many, ×${growth.toFixed(2)}`];
+    return [`growth: ${scenario.title}: ${ms(costBefore)} with few rows, ${ms(costAfter)} with many, ×${growth.toFixed(2)}`];
   });
 }
 
 function startLines(run: DatabaseRun, faults: string[]): string[] {
-  const slowness = slownessOf(run.costs);
+  const slowness = relativeSlowness(run.costs);
   return run.starts.map(({ startMs, idleMegabytes }, index) => {
-    const what = index === 0 ? 'first start, with the schema' : 'start';
+    const label = index === 0 ? 'first start, with the schema' : 'start';
     const goalMs = (index === 0 ? START_GOALS_MS.first : START_GOALS_MS.again) * slowness;
-    if (startMs > goalMs) faults.push(`${what}: ${startMs.toFixed(0)} ms, goal ${goalMs.toFixed(0)}`);
-    if (idleMegabytes > IDLE_GOAL_MB) faults.push(`${what}: ${idleMegabytes.toFixed(0)} MB idle, goal ${IDLE_GOAL_MB}`);
-    return `${what}: healthy after ${startMs.toFixed(0)} ms (goal ${goalMs.toFixed(0)}), ${idleMegabytes.toFixed(0)} MB idle (goal ${IDLE_GOAL_MB})`;
+    if (startMs > goalMs) faults.push(`${label}: ${startMs.toFixed(0)} ms, goal ${goalMs.toFixed(0)}`);
+    if (idleMegabytes > IDLE_GOAL_MB) faults.push(`${label}: ${idleMegabytes.toFixed(0)} MB idle, goal ${IDLE_GOAL_MB}`);
+    return `${label}: healthy after ${startMs.toFixed(0)} ms (goal ${goalMs.toFixed(0)}), ${idleMegabytes.toFixed(0)} MB idle (goal ${IDLE_GOAL_MB})`;
   });
 }
 
-function resultOf(run: DatabaseRun, scenario: Scenario, tables: 'few' | 'many'): Result | undefined {
+function findResult(run: DatabaseRun, scenario: Scenario, tables: 'few' | 'many'): Result | undefined {
   return run.results.find((result) => result.scenario === scenario.name && result.tables === tables);
 }
 

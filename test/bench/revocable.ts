@@ -15,9 +15,9 @@ export async function makeRevocable(
   eachMs: number,
 ): Promise<void> {
   const perSecond = scenarios.reduce((sum, name) => sum + (PER_SECOND[name] ?? 0), 0);
-  for (let missing = (perSecond * eachMs) / 1000; missing > 0; missing -= LIST_CAPACITY) {
+  for (let missingEntries = (perSecond * eachMs) / 1000; missingEntries > 0; missingEntries -= LIST_CAPACITY) {
     const list = await addStatusList(world);
-    const count = Math.ceil(Math.min(missing, LIST_CAPACITY));
+    const count = Math.ceil(Math.min(missingEntries, LIST_CAPACITY));
     await preloadRevocable(url, list.id, count);
     await wallets.addRevocable(list, count);
   }

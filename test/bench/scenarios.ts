@@ -22,7 +22,7 @@ export type Scenario = {
   readonly title: string;
   /** Milliseconds of service and database CPU per flow, on the machine of reference; absent: only reported. */
   readonly goalMs?: number;
-  /** What is left with express, PostgreSQL and Node when nothing more can be saved; on the machine of reference. */
+  /** The estimated minimum with express, PostgreSQL and Node, on the reference machine. */
   readonly practicalMs?: number;
   /** Milliseconds of bare cryptography on this machine; 0 when the flow has none. */
   readonly floorMs: (costs: CryptoCosts) => number;
@@ -47,15 +47,15 @@ const batch = ({ signMs, verifyMs, importMs, hashMs }: CryptoCosts) =>
 const attested = (costs: CryptoCosts) => issuance(costs) + 3 * (costs.verifyMs + costs.importMs) + 2 * costs.verifyMs;
 
 /** A request object, a fresh encryption key, a decryption; of each credential issuer and holder. */
-const verificationOf =
+const verificationFlow =
   (credentials: number) =>
   ({ signMs, verifyMs, importMs, generateMs, agreeMs }: CryptoCosts) =>
     signMs + generateMs + agreeMs + credentials * (2 * verifyMs + importMs);
 
-const nothing = () => 0;
+const noRequests = () => 0;
 const signature = ({ signMs }: CryptoCosts) => signMs;
 
-/** In the order of the table. */
+/** Scenarios in the order of the table. */
 export const SCENARIOS: readonly Scenario[] = [
   { name: 'issue', title: 'issue (offer, token, nonce, credential)', goalMs: 1.6, practicalMs: 1.3, floorMs: issuance },
   { name: 'issue-status', title: 'issue with status', goalMs: 1.7, practicalMs: 1.4, floorMs: issuance },
@@ -67,24 +67,24 @@ export const SCENARIOS: readonly Scenario[] = [
     title: 'verify with status (offer, request, response, poll)',
     goalMs: 1.3,
     practicalMs: 1.1,
-    floorMs: verificationOf(1),
+    floorMs: verificationFlow(1),
   },
-  { name: 'verify-mdoc', title: 'verify an mdoc with status', goalMs: 2.2, floorMs: verificationOf(1) },
-  { name: 'verify-20', title: 'verify 20 credentials of 5 sets', floorMs: verificationOf(20) },
-  { name: 'offer', title: 'offer only', goalMs: 0.25, practicalMs: 0.2, floorMs: nothing },
-  { name: 'status-list', title: 'status list GET', goalMs: 0.04, practicalMs: 0.035, floorMs: nothing },
+  { name: 'verify-mdoc', title: 'verify an mdoc with status', goalMs: 2.2, floorMs: verificationFlow(1) },
+  { name: 'verify-20', title: 'verify 20 credentials of 5 sets', floorMs: verificationFlow(20) },
+  { name: 'offer', title: 'offer only', goalMs: 0.25, practicalMs: 0.2, floorMs: noRequests },
+  { name: 'status-list', title: 'status list GET', goalMs: 0.04, practicalMs: 0.035, floorMs: noRequests },
   { name: 'revoke', title: 'revoke', goalMs: 0.4, practicalMs: 0.35, floorMs: signature },
   {
-    // A token that nobody fetches need not be made; here everyone fetches the list after each change.
+    // A list token is only created on request, so the list is fetched after each change.
     name: 'revoke-read',
     title: 'revoke, then GET the new list',
     goalMs: 0.9 + 0.1,
     floorMs: signature,
   },
-  { name: 'session', title: 'session GET', goalMs: 0.12, practicalMs: 0.1, floorMs: nothing },
-  { name: 'sessions', title: 'first page of 100 sessions', goalMs: 10, floorMs: nothing },
+  { name: 'session', title: 'session GET', goalMs: 0.12, practicalMs: 0.1, floorMs: noRequests },
+  { name: 'sessions', title: 'first page of 100 sessions', goalMs: 10, floorMs: noRequests },
 ];
 
-/** What can become many. */
+/** Dimensions of growth. */
 export const GROWTHS = ['sessions', 'tenants', 'lists', 'keys'] as const;
 export type Growth = (typeof GROWTHS)[number];

@@ -9,7 +9,7 @@ import { startOptions } from '../support/start-options.ts';
 import type { KeyStoreName } from './key-store.ts';
 import { cpuMs, memoryMegabytes } from './processor-time.ts';
 
-/** Gives each request to the next of several processes, whoever sent the one before. */
+/** Distributes requests among several processes round-robin. */
 export class Balancer {
   readonly #server: Server;
   readonly #agent = new Agent({ keepAlive: true });
@@ -29,8 +29,8 @@ export class Balancer {
   }
 
   listen(port: number): Promise<void> {
-    return new Promise((done, failed) => {
-      this.#server.once('error', failed).listen(port, '127.0.0.1', () => done());
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject).listen(port, '127.0.0.1', () => resolve());
     });
   }
 
@@ -51,15 +51,15 @@ const ERROR_LENGTH = 4000;
 
 export const ROOT_CLIENT = { id: 'root', secret: randomBytes(24).toString('base64url') } as const;
 
-/** How the process is looked into. */
+/** Instruments of the process. */
 export type Instruments = {
   /** Folder that takes a CPU profile of each process. */
   readonly profileFolder: string | undefined;
-  /** Whether its heap can be asked for. */
+  /** Whether the heap can be measured. */
   readonly memory: boolean;
-  /** How many processes share the requests; PostgreSQL only when there are several. */
+  /** Number of processes that share the requests; more than one only with PostgreSQL. */
   readonly processes: number;
-  /** Where keys live. */
+  /** Key provider. */
   readonly kms: KeyStoreName;
   readonly variant?: Variant;
 };
@@ -83,11 +83,11 @@ export type ServiceOptions = Instruments & {
 
 export type Start = { readonly startMs: number; readonly idleMegabytes: number };
 
-const mainOf = (tree: string) => join(tree, 'dist', 'bootstrap', 'main.js');
+const mainProgram = (tree: string) => join(tree, 'dist', 'bootstrap', 'main.js');
 
 /** @throws Error when there is no build to be measured. */
 export function assertBuilt(tree: string): void {
-  const main = mainOf(tree);
+  const main = mainProgram(tree);
   if (!existsSync(main)) throw new Error(`${main} is missing; run "npm run build" in ${tree}`);
 }
 
@@ -98,7 +98,7 @@ export class ServiceProcess {
   readonly #main: string;
   readonly #environment: Readonly<Record<string, string>>;
   readonly #nodeOptions: readonly string[];
-  /** To the probe, where there is one. */
+  /** Channel to the probe, if any. */
   readonly #channel: readonly 'ipc'[];
   readonly #port: number;
   readonly #processes: number;
@@ -108,7 +108,7 @@ export class ServiceProcess {
 
   constructor(port: number, options: ServiceOptions) {
     const { tree = THIS_TREE, nodeOptions = [] } = options.variant ?? {};
-    this.#main = mainOf(tree);
+    this.#main = mainProgram(tree);
     assertBuilt(tree);
     const start = startOptions(tree);
     this.origin = `http://127.0.0.1:${port}`;
@@ -150,12 +150,12 @@ export class ServiceProcess {
     return this.#children.flatMap(({ pid }) => pid ?? []);
   }
 
-  /** Of all its processes. */
+  /** CPU time of all its processes. */
   cpuMs(): number {
     return this.#pids.reduce((sum, pid) => sum + cpuMs(pid), 0);
   }
 
-  /** What the service last wrote to its standard error. */
+  /** Last lines of the standard error of the service. */
   get errors(): string {
     return this.#errors;
   }
@@ -172,26 +172,26 @@ export class ServiceProcess {
 
   /** Resolves once the service is healthy and settled; `startMs` is the time until healthy. */
   async start(): Promise<Start> {
-    const began = performance.now();
+    const startedAt = performance.now();
     const isAlone = this.#processes === 1;
     const ports: number[] = [];
     while (ports.length < this.#processes) {
       const port = isAlone ? this.#port : await freePort();
       ports.push(port);
-      await this.#startOne(port, began);
+      await this.#startOne(port, startedAt);
     }
     if (!isAlone) {
       this.#balancer = new Balancer(ports);
       await this.#balancer.listen(this.#port);
     }
-    const startMs = performance.now() - began;
+    const startMs = performance.now() - startedAt;
     await pause(SETTLE_MS);
     const start = { startMs, idleMegabytes: memoryMegabytes(this.pid, 'VmRSS') };
     this.starts.push(start);
     return start;
   }
 
-  async #startOne(port: number, began: number): Promise<void> {
+  async #startOne(port: number, startedAt: number): Promise<void> {
     const child = spawn(process.execPath, [...this.#nodeOptions, this.#main], {
       env: { ...this.#environment, PORT: String(port) },
       stdio: ['ignore', 'ignore', 'pipe', ...this.#channel],
@@ -200,9 +200,9 @@ export class ServiceProcess {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#errors = (this.#errors + text).slice(-ERROR_LENGTH);
     });
-    while ((await statusOf(`http://127.0.0.1:${port}/health`)) !== 200) {
+    while ((await fetchStatus(`http://127.0.0.1:${port}/health`)) !== 200) {
       if (child.exitCode !== null) throw new Error(`the service ended at its start:\n${this.#errors}`);
-      if (performance.now() - began > START_LIMIT_MS) throw new Error(`the service is not healthy:\n${this.#errors}`);
+      if (performance.now() - startedAt > START_LIMIT_MS) throw new Error(`the service is not healthy:\n${this.#errors}`);
       await pause(POLL_MS);
     }
   }
@@ -216,10 +216,10 @@ export class ServiceProcess {
 }
 
 async function end(child: ChildProcess): Promise<void> {
-  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const exited = new Promise((resolve) => child.once('exit', resolve));
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
   child.kill('SIGTERM');
-  await ended;
+  await exited;
   clearTimeout(timer);
 }
 
@@ -234,7 +234,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-function statusOf(url: string): Promise<number> {
+function fetchStatus(url: string): Promise<number> {
   return new Promise((resolve) => {
     get(url, { agent: false, timeout: 1000 }, (response) => {
       response.resume();

@@ -96,17 +96,17 @@ const CONNECTIONS = 8;
 
 export type JobCost = {
   readonly job: string;
-  /** From begin to end, round trips to PostgreSQL included. */
+  /** Total duration, including round trips to PostgreSQL. */
   readonly milliseconds: number;
   readonly firstMilliseconds: number;
   /** PostgreSQL only. */
   readonly blocks: number | undefined;
-  /** Of the main thread. */
+  /** Longest turn of the main thread. */
   readonly longestStopMs: number;
 };
 export type Backlog = {
   readonly what: string;
-  /** For events: events. */
+  /** Number of rows; for events: events. */
   readonly sessions: number;
   readonly perSecond: number;
   readonly longestStopMs: number;
@@ -131,7 +131,7 @@ type Bench = {
   readonly sessions: number;
 };
 
-/** What background work costs with so many sessions stored, and how quickly it works off a backlog. */
+/** Costs of background jobs with this many stored sessions, and their speed with a backlog. */
 export async function runStored(kind: DatabaseKind, sessions: number): Promise<StoredRun | undefined> {
   const database = await databases()
     .find(({ name }) => name === kind)
@@ -142,16 +142,16 @@ export async function runStored(kind: DatabaseKind, sessions: number): Promise<S
   try {
     const { token } = await createTenant(service, NEIGHBOUR);
     await createTenant(service, TENANT);
-    const began = performance.now();
+    const startedAt = performance.now();
     await fillStored(kind, raw.run, TENANT, sessions);
-    console.log(`${kind}: ${sessions} sessions stored in ${seconds(began)} s`);
+    console.log(`${kind}: ${sessions} sessions stored in ${seconds(startedAt)} s`);
     const { container } = service.service;
     const bench: Bench = { kind, service, container, run: raw.run, jobs: jobsOf(container), sessions };
     const jobs: JobCost[] = [];
-    for (const job of bench.jobs) jobs.push(await costOf(bench, job));
-    const relay = relayOf(container);
+    for (const job of bench.jobs) jobs.push(await measureJob(bench, job));
+    const relay = makeRelay(container);
     await relay.begin();
-    jobs.push(await costOf(bench, { name: 'relay of events', begin: () => async () => (await relay.execute()) === 'more' }));
+    jobs.push(await measureJob(bench, { name: 'relay of events', begin: () => async () => (await relay.execute()) === 'more' }));
     const failedListMs = await failedList(bench, token);
     const backlogs = [
       await unsentEvents(bench, token, relay),
@@ -167,26 +167,26 @@ export async function runStored(kind: DatabaseKind, sessions: number): Promise<S
   }
 }
 
-const seconds = (began: number) => ((performance.now() - began) / 1000).toFixed(1);
-const median = (values: readonly number[]) => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+const seconds = (startedAt: number) => ((performance.now() - startedAt) / 1000).toFixed(1);
+const median = (values: readonly number[]) => values.toSorted((first, second) => first - second)[Math.floor(values.length / 2)] ?? 0;
 
-async function costOf(bench: Bench, job: Pick<Job, 'name' | 'begin'>): Promise<JobCost> {
-  const began = performance.now();
+async function measureJob(bench: Bench, job: Pick<Job, 'name' | 'begin'>): Promise<JobCost> {
+  const startedAt = performance.now();
   await runOnce(bench, job);
-  const firstMilliseconds = performance.now() - began;
-  const times: number[] = [];
+  const firstMilliseconds = performance.now() - startedAt;
+  const durations: number[] = [];
   // Together, since the server reports its counters once a second only.
   const runs = await measured(bench, async () => {
     for (let run = 0; run < RUNS; run++) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       await runOnce(bench, job);
-      times.push(performance.now() - begun);
+      durations.push(performance.now() - startedAt);
     }
   });
   return {
     job: job.name,
     firstMilliseconds,
-    milliseconds: median(times),
+    milliseconds: median(durations),
     blocks: bench.kind === 'postgres' ? Math.round(runs.blocks / RUNS) : undefined,
     longestStopMs: runs.longestStopMs,
   };
@@ -198,15 +198,15 @@ async function runOnce({ container }: Bench, job: Pick<Job, 'begin'>, budgetMs =
 }
 
 async function measured(bench: Bench, work: () => Promise<void>) {
-  const before = await blocksRead(bench);
+  const blocksBefore = await blocksRead(bench);
   const histogram = monitorEventLoopDelay({ resolution: 1 });
   histogram.enable();
   await work();
   // The histogram notices a stop when it is over.
   await pause(5);
   histogram.disable();
-  const after = await blocksRead(bench);
-  return { blocks: after - before, longestStopMs: Math.max(0, histogram.max / 1e6 - 1) };
+  const blocksAfter = await blocksRead(bench);
+  return { blocks: blocksAfter - blocksBefore, longestStopMs: Math.max(0, histogram.max / 1e6 - 1) };
 }
 
 /** Blocks that statements have read so far; PostgreSQL only. */
@@ -219,53 +219,53 @@ async function blocksRead({ kind, container, run }: Bench): Promise<number> {
   return Number(row?.['blocks']);
 }
 
-/** How long one page of failed sessions takes, of which there are few. */
+/** Duration of one page of the few failed sessions. */
 async function failedList({ container, sessions }: Bench, _token: string): Promise<number> {
   const reads = container.get(Store).read(TENANT as never);
-  const times: number[] = [];
+  const durations: number[] = [];
   for (let run = 0; run < 5; run++) {
-    const began = performance.now();
+    const startedAt = performance.now();
     const range = { ascending: false } as const;
-    const through = await reads.sessionCursorAt(range, Math.min(10_000, sessions));
-    await reads.sessions({ ...range, kinds: ['issuance'], status: 'failed', limit: 26, ...(through !== undefined && { through }) });
-    times.push(performance.now() - began);
+    const cursor = await reads.sessionCursorAt(range, Math.min(10_000, sessions));
+    await reads.sessions({ ...range, kinds: ['issuance'], status: 'failed', limit: 26, ...(cursor !== undefined && { through: cursor }) });
+    durations.push(performance.now() - startedAt);
   }
-  return median(times);
+  return median(durations);
 }
 
 /**
  * Calls of a neighbour while `work` runs.
  * @param count counts the sessions that it did. Not within the measured time, since with SQLite it holds the main thread itself.
  */
-async function beside(
+async function measureNeighbour(
   bench: Bench,
   token: string,
   work: () => Promise<void>,
   count: () => Promise<number>,
 ): Promise<Omit<Backlog, 'what'>> {
-  const times: number[] = [];
-  let isOver = false;
-  const neighbour = (async () => {
-    while (!isOver) {
-      const began = performance.now();
+  const durations: number[] = [];
+  let isStopped = false;
+  const neighbourLoop = (async () => {
+    while (!isStopped) {
+      const startedAt = performance.now();
       await bench.service.call('GET', '/session?limit=1', { token });
-      times.push(performance.now() - began);
+      durations.push(performance.now() - startedAt);
       await pause(5);
     }
   })();
   const histogram = monitorEventLoopDelay({ resolution: 1 });
   histogram.enable();
   const turns = watchTurns();
-  const began = performance.now();
+  const startedAt = performance.now();
   await work();
-  const milliseconds = performance.now() - began;
+  const milliseconds = performance.now() - startedAt;
   histogram.disable();
   const longestTurnMs = turns.end();
-  isOver = true;
-  await neighbour;
+  isStopped = true;
+  await neighbourLoop;
   const sessions = await count();
   const perSecond = (sessions * 1000) / milliseconds;
-  const sorted = times.toSorted((one, other) => one - other);
+  const sorted = durations.toSorted((first, second) => first - second);
   return {
     sessions,
     perSecond,
@@ -281,18 +281,18 @@ function watchTurns(): { end(): number } {
     const { user, system } = process.threadCpuUsage();
     return (user + system) / 1_000;
   };
-  let last = processorMs();
+  let lastTurn = processorMs();
   let longest = 0;
-  const look = () => {
-    const now = processorMs();
-    longest = Math.max(longest, now - last);
-    last = now;
+  const measureTurn = () => {
+    const currentMs = processorMs();
+    longest = Math.max(longest, currentMs - lastTurn);
+    lastTurn = currentMs;
   };
-  const timer = setInterval(look, 1);
+  const timer = setInterval(measureTurn, 1);
   return {
     end() {
       clearInterval(timer);
-      look();
+      measureTurn();
       return longest;
     },
   };
@@ -307,7 +307,7 @@ const count = async ({ run }: Bench, condition: string) =>
   Number((await run(`select count(*) as n from sessions where tenant_id = '${TENANT}' and ${condition}`))[0]?.['n']);
 
 /** The relay of events with a broker that keeps every event at once. */
-function relayOf(container: Container): RelayEvents {
+function makeRelay(container: Container): RelayEvents {
   const publisher: EventPublisher = {
     isReady: true,
     publish: async (notices) => notices.length,
@@ -322,19 +322,19 @@ function relayOf(container: Container): RelayEvents {
 async function unsentEvents(bench: Bench, token: string, relay: RelayEvents): Promise<Backlog> {
   const [cursor] = await bench.run('select position, tenant, session, version from event_cursors');
   await bench.run(`update event_cursors set position = 1, tenant = '', session = '', version = 0`);
-  let sent = 0;
+  let sentCount = 0;
   const job = {
     begin: () => async () => {
       const outcome = await relay.execute();
-      sent += BATCH_OF_EVENTS;
+      sentCount += BATCH_OF_EVENTS;
       return outcome === 'more';
     },
   };
-  const result = await beside(
+  const result = await measureNeighbour(
     bench,
     token,
     () => runOnce(bench, job),
-    async () => sent,
+    async () => sentCount,
   );
   const { position, tenant, session, version } = cursor ?? {};
   await bench.run(
@@ -352,13 +352,13 @@ async function expiredOffers(bench: Bench, token: string): Promise<Backlog> {
     `update sessions set status = 'active', expires_at = ${now} - cast(substr(id, 8) as bigint) % 300000
      where tenant_id = '${TENANT}' and (id like '%0' or id like '%5')`,
   );
-  const before = await count(bench, `status = 'active'`);
+  const countBefore = await count(bench, `status = 'active'`);
   const job = jobNamed(bench, 'expire-sessions');
-  const result = await beside(
+  const result = await measureNeighbour(
     bench,
     token,
     () => runOnce(bench, job),
-    async () => before - (await count(bench, `status = 'active'`)),
+    async () => countBefore - (await count(bench, `status = 'active'`)),
   );
   return { what: 'expired offers', ...result };
 }
@@ -366,24 +366,24 @@ async function expiredOffers(bench: Bench, token: string): Promise<Backlog> {
 /** The tenant keeps its sessions for a minute from now on. */
 async function shortenedTtl(bench: Bench, token: string): Promise<Backlog> {
   await bench.run(`update tenants set session_config = '{"ttlSeconds":60}' where id = '${TENANT}'`);
-  const before = await count(bench, 'true');
+  const countBefore = await count(bench, 'true');
   const job = jobNamed(bench, 'clean-up-sessions');
-  const result = await beside(
+  const result = await measureNeighbour(
     bench,
     token,
     () => runOnce(bench, job, BUDGET_MS / 2),
     // What a wallet may still renew is hidden, and has a time in the future.
-    async () => before - (await count(bench, `created_at <= ${Date.now()}`)),
+    async () => countBefore - (await count(bench, `created_at <= ${Date.now()}`)),
   );
   return { what: 'due by a shortened ttlSeconds', ...result };
 }
 
 async function removedTenant(bench: Bench, token: string): Promise<Backlog> {
-  const before = await count(bench, 'true');
+  const countBefore = await count(bench, 'true');
   const root = await bench.service.rootToken();
-  const began = performance.now();
+  const startedAt = performance.now();
   await bench.service.call('DELETE', `/tenant/${TENANT}`, { token: root });
-  console.log(`${bench.kind}: DELETE /tenant answered after ${(performance.now() - began).toFixed(0)} ms`);
+  console.log(`${bench.kind}: DELETE /tenant answered after ${(performance.now() - startedAt).toFixed(0)} ms`);
   const job = jobNamed(bench, 'remove-tenants');
   const removeAll = async () => {
     for (let run = 0; run < 30; run++) {
@@ -391,7 +391,7 @@ async function removedTenant(bench: Bench, token: string): Promise<Backlog> {
       if (await isRemoved(bench)) break;
     }
   };
-  const result = await beside(bench, token, removeAll, async () => before);
+  const result = await measureNeighbour(bench, token, removeAll, async () => countBefore);
   return { what: 'removal of the tenant', ...result };
 }
 
@@ -422,12 +422,12 @@ export function describeStored({ database, sessions, jobs, backlogs, failedListM
   ].join('\n');
 }
 
-/** What is not as the goals say. */
-export function storedFaults(few: StoredRun | undefined, many: StoredRun): string[] {
-  return many.jobs.flatMap(({ job, milliseconds }) => {
-    const before = few?.jobs.find((each) => each.job === job)?.milliseconds ?? milliseconds;
-    const isCheap = milliseconds <= MAX_IDLE_MS && milliseconds <= Math.max(1, 2 * before);
-    return isCheap ? [] : [`${many.database}: ${job} takes ${milliseconds.toFixed(1)} ms with nothing due`];
+/** Missed goals. */
+export function findStoredFaults(fewRun: StoredRun | undefined, manyRun: StoredRun): string[] {
+  return manyRun.jobs.flatMap(({ job, milliseconds }) => {
+    const countBefore = fewRun?.jobs.find((each) => each.job === job)?.milliseconds ?? milliseconds;
+    const isCheap = milliseconds <= MAX_IDLE_MS && milliseconds <= Math.max(1, 2 * countBefore);
+    return isCheap ? [] : [`${manyRun.database}: ${job} takes ${milliseconds.toFixed(1)} ms with nothing due`];
   });
 }
 const MAX_IDLE_MS = 5;

@@ -90,25 +90,25 @@ export async function setUpTenant(
   }
 }
 
-/** Makes a list that the tenant issues into only when the others are full. */
+/** Creates a status list that is used once the others are full. */
 export async function addStatusList({ origin, token }: World): Promise<StatusList> {
   const http = new HttpClient(origin, 1);
   try {
     const answer = await http.postJson('/status-lists', {}, { authorization: `Bearer ${token}` });
-    const made = json('POST /status-lists', answer, 201);
-    return { id: text('POST /status-lists', made, 'id'), uri: text('POST /status-lists', made, 'uri') };
+    const listResponse = json('POST /status-lists', answer, 201);
+    return { id: text('POST /status-lists', listResponse, 'id'), uri: text('POST /status-lists', listResponse, 'uri') };
   } finally {
     await http.close();
   }
 }
 
 /** Makes so many of something, several at once. */
-async function inParallel(count: number, make: (number: number) => Promise<void>): Promise<void> {
-  let begun = 0;
-  const one = async () => {
-    while (begun < count) await make(++begun);
+async function inParallel(count: number, createOne: (number: number) => Promise<void>): Promise<void> {
+  let startedCount = 0;
+  const worker = async () => {
+    while (startedCount < count) await createOne(++startedCount);
   };
-  await Promise.all(Array.from({ length: WALLETS }, one));
+  await Promise.all(Array.from({ length: WALLETS }, worker));
 }
 
 /** Tenants without clients. */
@@ -171,14 +171,14 @@ function presentationConfiguration({ requestId, queries }: Asking) {
   return {
     id: requestId,
     dcql_query: {
-      credentials: queries.map(queryFor),
+      credentials: queries.map(makeQuery),
       ...(queries.length > 1 && { credential_sets: sets.map((set) => ({ options: [set.map(({ id }) => id)] })) }),
     },
     trustAnchors: [{ keyChainId: 'signing' }],
   };
 }
 
-function queryFor({ id, format }: Asking['queries'][number]) {
+function makeQuery({ id, format }: Asking['queries'][number]) {
   const names = ASKED[format];
   return format === 'mso_mdoc'
     ? { id, format, meta: { doctype_value: DOC_TYPE }, claims: names.map((name) => ({ path: [DOC_TYPE, name] })) }

@@ -2,8 +2,8 @@ import { appendFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 
 /**
- * Loaded by the service before its main program: writes each turn of the main thread that computed for long to a file, as the time
- * in milliseconds and the milliseconds of processor time. Processor time does not grow with what else the machine does.
+ * Preloaded into the service: writes each long turn of the main thread to a file, as time and processor time in
+ * milliseconds. Processor time is independent of other load.
  */
 const INTERVAL_MS = 2;
 const MIN_MS = 5;
@@ -14,10 +14,10 @@ if (isMainThread && file !== undefined) {
     const { user, system } = process.threadCpuUsage();
     return (user + system) / 1_000;
   };
-  let last = processorMs();
+  let lastTurn = processorMs();
   setInterval(() => {
     const now = processorMs();
-    if (now - last >= MIN_MS) appendFileSync(file, `${Date.now()} ${(now - last).toFixed(1)}\n`);
-    last = processorMs();
+    if (now - lastTurn >= MIN_MS) appendFileSync(file, `${Date.now()} ${(now - lastTurn).toFixed(1)}\n`);
+    lastTurn = processorMs();
   }, INTERVAL_MS).unref();
 }

@@ -38,7 +38,7 @@ export class KeyRing {
     this.#keys = Array.from({ length: count }, makeKey);
   }
 
-  take(): WalletKey {
+  takeKey(): WalletKey {
     const key = this.#keys[this.#next++ % this.#keys.length];
     if (key === undefined) throw new Error('there are no keys');
     return key;
@@ -98,7 +98,7 @@ export function keyProof(key: WalletKey, audience: string, nonce: string): strin
   return signJwt(key, key.proofHeader, { aud: audience, iat: seconds(), nonce });
 }
 
-/** What a presentation is bound to. */
+/** Values to which a presentation is bound. */
 export type Bound = {
   readonly nonce: string;
   readonly clientId: string;
@@ -109,11 +109,11 @@ export type Bound = {
 /** Keeps the disclosures of the wanted claims: what a wallet does once, so that presenting costs little. */
 export function disclosing(credential: string, names: readonly string[]): string {
   const [jwt = '', ...disclosures] = credential.split('~').slice(0, -1);
-  const kept = disclosures.filter((disclosure) => {
-    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
-    return parts.length === 3 && names.includes(String(parts[1]));
+  const keptParts = disclosures.filter((disclosure) => {
+    const disclosureParts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
+    return disclosureParts.length === 3 && names.includes(String(disclosureParts[1]));
   });
-  return [jwt, ...kept, ''].join('~');
+  return [jwt, ...keptParts, ''].join('~');
 }
 
 /** Binds what is disclosed to a request (RFC 9901 section 4.3). */
@@ -126,7 +126,7 @@ export function bind(disclosed: string, key: WalletKey, { clientId, nonce }: Bou
 export function encrypt(plaintext: string, recipient: Bound['encryptionKey']): string {
   const ephemeral = createECDH('prime256v1');
   const point = ephemeral.generateKeys();
-  const coordinates = [recipient.x, recipient.y].map((part) => Buffer.from(part, 'base64url'));
+  const coordinates = [recipient.x, recipient.y].map((partText) => Buffer.from(partText, 'base64url'));
   const secret = ephemeral.computeSecret(Buffer.concat([Buffer.of(4), ...coordinates]));
   const epk = { kty: 'EC', crv: 'P-256', x: point.toString('base64url', 1, 33), y: point.toString('base64url', 33) };
   const header = encode({ alg: 'ECDH-ES', enc: 'A256GCM', kid: recipient.kid, epk });
@@ -134,15 +134,15 @@ export function encrypt(plaintext: string, recipient: Bound['encryptionKey']): s
   const cipher = createCipheriv('aes-256-gcm', contentKey(secret), iv);
   cipher.setAAD(Buffer.from(header));
   const ciphertext = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
-  const parts = [iv, ciphertext, cipher.getAuthTag()].map((part) => part.toString('base64url'));
-  return [header, '', ...parts].join('.');
+  const encryptedParts = [iv, ciphertext, cipher.getAuthTag()].map((partText) => partText.toString('base64url'));
+  return [header, '', ...encryptedParts].join('.');
 }
 
 /** Concat KDF (RFC 7518 section 4.6.2) with empty party information. */
 function contentKey(secret: Buffer): Buffer {
   const algorithm = Buffer.from('A256GCM');
-  const other = [number(algorithm.length), algorithm, number(0), number(0), number(256)];
-  return hash('sha256', Buffer.concat([number(1), secret, ...other]), 'buffer');
+  const otherInfo = [number(algorithm.length), algorithm, number(0), number(0), number(256)];
+  return hash('sha256', Buffer.concat([number(1), secret, ...otherInfo]), 'buffer');
 }
 
 function number(value: number): Buffer {
@@ -165,20 +165,20 @@ function seconds(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** What a wallet shows of an mdoc, encoded once so that presenting costs little more than a signature. */
+/** The disclosed part of an mdoc, encoded once, so that presenting takes little more than a signature. */
 export type ShownMdoc = { readonly docType: string; readonly issuerSigned: EncodedCbor };
 
 const NO_ELEMENTS = embed(encodeCbor(new Map()));
 const PROTECTED = protectedHeaderOf('ES256');
 
-/** Keeps the named elements. @param issued IssuerSigned, base64url. */
-export function showing(issued: string, docType: string, names: readonly string[]): ShownMdoc {
-  const issuerSigned = decodeCbor(Buffer.from(issued, 'base64url')) as CborMap;
+/** Keeps the named elements. @param issuedMdoc IssuerSigned, base64url. */
+export function selectShown(issuedMdoc: string, docType: string, names: readonly string[]): ShownMdoc {
+  const issuerSigned = decodeCbor(Buffer.from(issuedMdoc, 'base64url')) as CborMap;
   const nameSpaces = [...(issuerSigned.get('nameSpaces') as CborMap)].map(([namespace, items]) => {
-    const kept = (items as readonly EncodedCbor[]).filter(({ content }) =>
+    const keptParts = (items as readonly EncodedCbor[]).filter(({ content }) =>
       names.includes(String((decodeCbor(content) as CborMap).get('elementIdentifier'))),
     );
-    return [namespace, kept] as const;
+    return [namespace, keptParts] as const;
   });
   const bytes = encodeCbor(new Map([...issuerSigned, ['nameSpaces', new Map(nameSpaces)]]));
   return { docType, issuerSigned: new EncodedCbor(bytes, bytes) };

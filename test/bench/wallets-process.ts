@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { Times } from './meter.ts';
+import type { MeasuringTimes } from './meter.ts';
 import { cpuMs } from './processor-time.ts';
 import type { ScenarioName } from './scenarios.ts';
 import type { Format, Measured, Order, Report, StatusList, World } from './world.ts';
@@ -19,7 +19,7 @@ export class WalletsProcess {
   }
 
   /** The same wallets, for another service. */
-  elsewhere(): WalletsProcess {
+  spawnSibling(): WalletsProcess {
     return new WalletsProcess(this.#child, this.#world + 1);
   }
 
@@ -37,7 +37,7 @@ export class WalletsProcess {
     await this.#order({ kind: 'collect', format, count });
   }
 
-  /** So many credentials can be revoked in this list. */
+  /** Number of revocable credentials in this list. */
   async addRevocable(list: StatusList, count: number): Promise<void> {
     await this.#order({ kind: 'revocable', list, count });
   }
@@ -48,10 +48,10 @@ export class WalletsProcess {
   }
 
   /** @param sample is called when the first window begins and when each of them ends, with the flows that were over. */
-  async run(scenario: ScenarioName, times: Times, sample: (flows: number) => void): Promise<Measured> {
-    const last = await this.#order({ kind: 'run', scenario, ...times }, sample);
-    if (last.kind !== 'measured') throw new Error('the wallets gave no result');
-    return last.measured;
+  async run(scenario: ScenarioName, times: MeasuringTimes, sample: (flows: number) => void): Promise<Measured> {
+    const lastReport = await this.#order({ kind: 'run', scenario, ...times }, sample);
+    if (lastReport.kind !== 'measured') throw new Error('the wallets gave no result');
+    return lastReport.measured;
   }
 
   stop(): void {
@@ -60,22 +60,22 @@ export class WalletsProcess {
 
   #order(order: Order, sample?: (flows: number) => void): Promise<Report> {
     return new Promise((resolve, reject) => {
-      const settle = () => {
-        this.#child.off('message', read);
-        this.#child.off('exit', ended);
+      const finish = () => {
+        this.#child.off('message', onReport);
+        this.#child.off('exit', onExit);
       };
-      const read = (report: Report) => {
+      const onReport = (report: Report) => {
         if (report.kind === 'mark') return sample?.(report.flows);
-        settle();
+        finish();
         if (report.kind === 'broken') reject(new Error(report.message));
         else resolve(report);
       };
-      const ended = () => {
-        settle();
+      const onExit = () => {
+        finish();
         reject(new Error('the process of the wallets ended'));
       };
-      this.#child.on('message', read);
-      this.#child.once('exit', ended);
+      this.#child.on('message', onReport);
+      this.#child.once('exit', onExit);
       this.#child.send({ ...order, at: this.#world });
     });
   }

@@ -12,59 +12,59 @@ const MAX_MESSAGES = 5;
 const AFTER_ERROR_MS = 10;
 
 const keys = new KeyRing();
-/** By the number of the world. */
-const known = new Map<number, Flows>();
+/** Flows by the index of their tenant. */
+const flowsByWorld = new Map<number, Flows>();
 
 process.on('message', (order: Order & { readonly at: number }) => {
-  obey(order).catch((error: unknown) => {
+  execute(order).catch((error: unknown) => {
     report({ kind: 'broken', message: error instanceof Error ? error.message : String(error) });
   });
 });
 
-async function obey(order: Order & { readonly at: number }): Promise<void> {
+async function execute(order: Order & { readonly at: number }): Promise<void> {
   if (order.kind === 'prepare') {
-    known.set(order.at, new Flows(order.world, keys));
+    flowsByWorld.set(order.at, new Flows(order.world, keys));
     return report({ kind: 'done' });
   }
-  const flows = known.get(order.at);
+  const flows = flowsByWorld.get(order.at);
   if (flows === undefined) throw new Error('the wallets are not prepared');
-  if (order.kind === 'collect') return collect(flows, order.format, order.count);
+  if (order.kind === 'collect') return collectCredentials(flows, order.format, order.count);
   if (order.kind === 'revocable') return addRevocable(flows, order);
-  if (order.kind === 'present') return present(flows, order.count);
+  if (order.kind === 'present') return presentAll(flows, order.count);
   flows.rewind();
   report({ kind: 'measured', measured: await drive(flows, order) });
 }
 
-async function collect(from: Flows, format: Format, count: number): Promise<void> {
-  const { all } = from.held[format];
-  await inAllWallets(from, async () => {
-    while (all.length < count) await from.stockUp(format);
+async function collectCredentials(flows: Flows, format: Format, count: number): Promise<void> {
+  const { all } = flows.held[format];
+  await forAllWallets(flows, async () => {
+    while (all.length < count) await flows.stockUp(format);
   });
   report({ kind: 'done' });
 }
 
-function addRevocable(to: Flows, { list, count }: Extract<Order, { kind: 'revocable' }>): void {
+function addRevocable(flows: Flows, { list, count }: Extract<Order, { kind: 'revocable' }>): void {
   const sessions = Array.from({ length: count }, (_, index) => revocableSession(list.id, index + 1));
-  to.statuses.add(sessions.map((session) => ({ session, listUri: list.uri })));
+  flows.statuses.addRevocable(sessions.map((session) => ({ session, listUri: list.uri })));
   report({ kind: 'done' });
 }
 
-async function present(from: Flows, count: number): Promise<void> {
-  const turns = [from.of('verify'), from.of('verify-mdoc')];
-  let begun = 0;
-  await inAllWallets(from, async (number) => {
-    while (begun < count) await turns[begun++ % turns.length]?.(number);
+async function presentAll(flows: Flows, count: number): Promise<void> {
+  const turns = [flows.flow('verify'), flows.flow('verify-mdoc')];
+  let startedCount = 0;
+  await forAllWallets(flows, async (number) => {
+    while (startedCount < count) await turns[startedCount++ % turns.length]?.(number);
   });
   report({ kind: 'done' });
 }
 
-async function inAllWallets(of: Flows, work: (number: number) => Promise<void>): Promise<void> {
-  await Promise.all(Array.from({ length: of.wallets }, (_, number) => work(number)));
+async function forAllWallets(flows: Flows, work: (number: number) => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: flows.wallets }, (_, number) => work(number)));
 }
 
 /** Runs a flow in all wallets; counts what ends inside the measured time. */
 async function drive(flows: Flows, { scenario, warmUpMs, measuredMs, windows }: Run): Promise<Measured> {
-  const flow = flows.of(scenario);
+  const flow = flows.flow(scenario);
   const opens = performance.now() + warmUpMs;
   const closes = opens + measuredMs;
   const latencies: number[] = [];
@@ -74,11 +74,11 @@ async function drive(flows: Flows, { scenario, warmUpMs, measuredMs, windows }: 
     pause(warmUpMs + (measuredMs * mark) / windows).then(() => report({ kind: 'mark', flows: latencies.length })),
   );
   const wallet = async (number: number) => {
-    for (let began = performance.now(); began < closes; began = performance.now()) {
+    for (let startedAt = performance.now(); startedAt < closes; startedAt = performance.now()) {
       try {
         await flow(number);
-        const ended = performance.now();
-        if (ended >= opens && ended < closes) latencies.push(ended - began);
+        const endedAt = performance.now();
+        if (endedAt >= opens && endedAt < closes) latencies.push(endedAt - startedAt);
       } catch (error) {
         errors++;
         const message = error instanceof Error ? error.message : String(error);
@@ -88,8 +88,8 @@ async function drive(flows: Flows, { scenario, warmUpMs, measuredMs, windows }: 
     }
   };
   // Quick flows can all be over before the last timer had its turn.
-  await Promise.all([...marks, inAllWallets(flows, wallet)]);
-  latencies.sort((one, other) => one - other);
+  await Promise.all([...marks, forAllWallets(flows, wallet)]);
+  latencies.sort((first, second) => first - second);
   const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? 0;
   return {
     flows: latencies.length,

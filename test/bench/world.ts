@@ -10,11 +10,11 @@ export type Format = (typeof FORMATS)[number];
 /** A presentation configuration and the format that each of its queries asks for. */
 export type Asking = { readonly requestId: string; readonly queries: readonly { readonly id: string; readonly format: Format }[] };
 
-/** Where the wallets find what the set-up made. */
+/** Addresses and ids of the set-up for the wallets. */
 export type World = {
   readonly origin: string;
   readonly tenantId: string;
-  /** How many are at work at once, each over a connection of its own. */
+  /** Number of concurrent wallets, each with its own connection. */
   readonly wallets: number;
   /** Administrative access token of the tenant's client. */
   readonly token: string;
@@ -23,7 +23,7 @@ export type World = {
   /** Credential configurations with a status. */
   readonly statusIds: Readonly<Record<Format, string>>;
   readonly asking: Readonly<Record<PresentationScenario, Asking>>;
-  /** Who vouches for the wallets. */
+  /** The wallet provider. */
   readonly provider: {
     readonly clientId: string;
     /** DER in standard base64. */
@@ -38,7 +38,7 @@ export type StatusList = { readonly id: string; readonly uri: string };
 /** The session of a credential that can be revoked. */
 export const revocableSession = (listId: string, number: number | string) => `revocable-${listId}-${number}`;
 
-/** From the bench to the process of the wallets. */
+/** Messages from the bench to the process of the wallets. */
 export type Order =
   | { readonly kind: 'prepare'; readonly world: World }
   | {
@@ -67,7 +67,10 @@ export type Measured = {
   readonly messages: readonly (readonly [message: string, count: number])[];
 };
 
-/** From the process of the wallets to the bench. A mark comes when the measured time begins, and at the end of each window. */
+/**
+ * Messages from the process of the wallets to the bench. A mark is sent when the measured time begins, and at the end of
+ * each window.
+ */
 export type Report =
   | { readonly kind: 'done' }
   | { readonly kind: 'mark'; readonly flows: number }
@@ -127,7 +130,7 @@ export const ELEMENTS = {
   },
 };
 
-/** What the verifier asks for. */
+/** The query of the verifier. */
 export const ASKED: Readonly<Record<Format, readonly string[]>> = {
   'dc+sd-jwt': ['given_name', 'family_name', 'birthdate', 'issuing_country'],
   mso_mdoc: ['given_name', 'family_name', 'birth_date', 'issuing_country'],

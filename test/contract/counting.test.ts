@@ -14,9 +14,9 @@ describe('counter of database and cryptography calls', () => {
       sign('sha256', Buffer.from('a'), privateKey);
       sign('sha256', Buffer.from('b'), privateKey);
       createPublicKey({ key: jwk, format: 'jwk' });
-      await work.apart(async () => void sign('sha256', Buffer.from('c'), privateKey));
-      expect(work.take()).to.deep.equal({ signed: 2, verified: 0, imported: 1, called: 0 });
-      expect(work.take().signed).to.equal(0);
+      await work.uncounted(async () => void sign('sha256', Buffer.from('c'), privateKey));
+      expect(work.takeCounts()).to.deep.equal({ signed: 2, verified: 0, imported: 1, called: 0 });
+      expect(work.takeCounts().signed).to.equal(0);
     } finally {
       work.end();
     }

@@ -30,10 +30,10 @@ function readAllowedNarrowings(release: string): readonly AllowedNarrowing[] {
   type NarrowedProperty = { readonly operations: readonly string[]; readonly place: string };
   return [
     ...readList<DescribedLater>('described-later.json').flatMap(({ operations, places }) =>
-      operations.flatMap((operation) => places.map((place) => ({ operation, place }))),
+      operations.flatMap((operation) => places.map((location) => ({ operation, location }))),
     ),
     ...readList<NarrowedProperty>('narrowed.json').flatMap(({ operations, place }) =>
-      operations.map((operation) => ({ operation, place })),
+      operations.map((operation) => ({ operation, location: place })),
     ),
   ];
 }
@@ -103,7 +103,7 @@ describe('narrowing of requests', () => {
   });
   const text = { type: 'string' };
   const findNarrowings = (before: unknown, after: unknown) =>
-    findRequestNarrowings(api(before), api(after)).map(({ place, problem }) => `${place}: ${problem}`);
+    findRequestNarrowings(api(before), api(after)).map(({ location, problem }) => `${location}: ${problem}`);
 
   const NARROWINGS: [string, object, object, RegExp][] = [
     ['a removed property', object({ a: text }), object({}), /^a: it is not accepted/],
@@ -151,7 +151,7 @@ describe('narrowing of requests', () => {
     const narrowings = findRequestNarrowings(before, { paths: {} });
     expect(narrowings.map(changelogLine)).to.deep.equal(['- `POST /x`: the operation is gone']);
     const [parameter] = findRequestNarrowings(before, api(text));
-    expect(parameter?.place).to.equal('parameter q');
+    expect(parameter?.location).to.equal('parameter q');
     const required = api(text, { parameters: [{ name: 'r', in: 'query', required: true }] });
     expect(findRequestNarrowings(api(text), required).map(({ problem }) => problem)).to.deep.equal(['it is required now']);
     const form = JSON.parse(JSON.stringify(api(text)).replace('application/json', 'text/plain')) as ApiDocument;
@@ -164,6 +164,6 @@ describe('narrowing of requests', () => {
       components: { schemas: { T: object({ leaf, next: { $ref: '#/components/schemas/T' } }) } },
     });
     const narrowings = findRequestNarrowings(tree(text) as never, tree({ type: 'string', maxLength: 1 }) as never);
-    expect(narrowings.map(({ place }) => place)).to.deep.equal(['leaf']);
+    expect(narrowings.map(({ location }) => location)).to.deep.equal(['leaf']);
   });
 });

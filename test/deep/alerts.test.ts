@@ -32,7 +32,9 @@ import {
 import { ALERT_RULES, alertFires, promtool, type Scrapes } from '../support/metrics.ts';
 
 type Rule = { readonly alert: string; readonly expr: string; readonly annotations: { readonly runbook: string } };
-const rules: readonly Rule[] = parse(readFileSync(ALERT_RULES, 'utf8')).groups.flatMap(({ rules: all }: { rules: Rule[] }) => all);
+const rules: readonly Rule[] = parse(readFileSync(ALERT_RULES, 'utf8')).groups.flatMap(
+  ({ rules: groupRules }: { rules: Rule[] }) => groupRules,
+);
 
 const secret = 'a secret that nobody has';
 const tryLogins = (status: number) => async (service: Parameters<Parameters<typeof scrapeAround>[0]>[0]) => {
@@ -44,7 +46,7 @@ const tryLogins = (status: number) => async (service: Parameters<Parameters<type
   }
 };
 
-/** What each alert is for, made to happen to a real service. */
+/** A real cause for each alert. */
 const CAUSES: Readonly<Record<string, () => Promise<Scrapes>>> = {
   VidimusDown: scrapeCrashed,
   VidimusDatabaseUnusable: rejectedWrites,
@@ -59,8 +61,8 @@ const CAUSES: Readonly<Record<string, () => Promise<Scrapes>>> = {
   VidimusDrainsForLong: () => scrapeAround(async ({ service }) => service.drain()),
   VidimusKeyProviderUnusable: async () => {
     const address = `http://127.0.0.1:${await closedPort()}`;
-    const house = { type: 'vault', address, mount: 'transit', auth: { method: 'token', token: 'nobody-knows' } };
-    const providers = { local: { type: 'local' }, house };
+    const vaultProvider = { type: 'vault', address, mount: 'transit', auth: { method: 'token', token: 'nobody-knows' } };
+    const providers = { local: { type: 'local' }, house: vaultProvider };
     return scrapeMisconfigured({ KMS_CONFIG: JSON.stringify({ default: 'local', providers }) });
   },
   VidimusSignaturesFail: failingSignatures,
@@ -103,13 +105,14 @@ describe('Prometheus alerts', () => {
   });
 
   it('are silent while a service works, issues and verifies', async () => {
-    let calm = '';
+    let idleScrape = '';
     const scrapes = await scrapeAroundShop(async (shop) => {
-      const held = await shop.issue();
-      for (let index = 0; index < 3; index++) expect((await shop.present(await shop.requestPresentation(), held)).status).to.equal(200);
-      calm = await scrapeIdle(shop.service);
+      const credential = await shop.issue();
+      for (let index = 0; index < 3; index++)
+        expect((await shop.present(await shop.requestPresentation(), credential)).status).to.equal(200);
+      idleScrape = await scrapeIdle(shop.service);
     });
-    expect(alertFires('Vidimus.*', { ...scrapes, after: calm })).to.equal(false);
+    expect(alertFires('Vidimus.*', { ...scrapes, after: idleScrape })).to.equal(false);
   });
 
   for (const [alert, cause] of Object.entries(CAUSES)) {

@@ -7,7 +7,7 @@ import { createTenant, startTestService, type TestService } from '../support/tes
 
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
-/** What every start does first, for a process of its own. */
+/** Creates the database as the start of the service does. */
 const OPEN = `
   import { MasterCipher } from '${new URL('../../adapters/crypto/cipher.ts', import.meta.url)}';
   import { OrmStore } from '${new URL('../../adapters/persistence/orm-store.ts', import.meta.url)}';
@@ -24,7 +24,7 @@ async function runVerify(
   environment: Readonly<Record<string, string>> = {},
   run = runCommand,
 ): Promise<Outcome> {
-  // Nothing but what says where the database is and what opens it: the rest is not used.
+  // Only the settings of the database and its secrets are used.
   const settings = { NODE_ENV: 'production', MASTER_SECRET, DATABASE_URL: url, ...environment };
   const { code, stdout, stderr } = await run('commands/audit-verify', parameters, settings);
   return { code, lines: stdout.split('\n').filter((line) => line !== ''), errors: stderr };
@@ -48,7 +48,7 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    /** Beside the service, which goes on. */
+    /** Runs the command while the service continues. */
     const verify = (parameters: readonly string[] = [], environment: Readonly<Record<string, string>> = {}): Promise<Outcome> =>
       runVerify(database?.url ?? '', parameters, environment);
     const tamper = (text: string) => rawSql(database?.url ?? '', (run) => run(text));
@@ -63,14 +63,20 @@ for (const kind of databases()) {
       expect(errors).to.include('3 chains, all are intact');
       const created = await service.call('POST', '/key-chain', { token, json: { usageType: 'signing' } });
       expect(created.status).to.equal(201);
-      const expected = lines.flatMap((line) => ['--expect', line]);
-      const later = await verify(expected);
-      expect(later.code, later.errors).to.equal(0);
-      expect(later.lines[1]).to.match(/^acme=8:/);
-      const other = await verify(['--expect', `acme=7:${lines[2]?.split(':')[1]}`]);
-      expect([other.code, other.lines[1]]).to.deep.equal([1, 'acme FAULT unexpected at 7: entry 7 differs from the expected entry']);
-      const gone = await verify(['--expect', 'gone=7:hash']);
-      expect([gone.code, gone.lines.at(-1)]).to.deep.equal([1, 'gone FAULT removed at 1: the chain does not exist, but it had an entry 7']);
+      const anchors = lines.flatMap((line) => ['--expect', line]);
+      const laterRun = await verify(anchors);
+      expect(laterRun.code, laterRun.errors).to.equal(0);
+      expect(laterRun.lines[1]).to.match(/^acme=8:/);
+      const wrongAnchorRun = await verify(['--expect', `acme=7:${lines[2]?.split(':')[1]}`]);
+      expect([wrongAnchorRun.code, wrongAnchorRun.lines[1]]).to.deep.equal([
+        1,
+        'acme FAULT unexpected at 7: entry 7 differs from the expected entry',
+      ]);
+      const unknownTenantRun = await verify(['--expect', 'gone=7:hash']);
+      expect([unknownTenantRun.code, unknownTenantRun.lines.at(-1)]).to.deep.equal([
+        1,
+        'gone FAULT removed at 1: the chain does not exist, but it had an entry 7',
+      ]);
     });
 
     it('distinguishes another master secret from a tampered log', async () => {
@@ -80,21 +86,21 @@ for (const kind of databases()) {
     });
 
     it('does not create a missing database', async () => {
-      const missing = await verify([], { DATABASE_URL: 'sqlite:/nowhere/at-all.sqlite' });
-      expect([missing.code, missing.errors]).to.deep.equal([
+      const missingDatabaseRun = await verify([], { DATABASE_URL: 'sqlite:/nowhere/at-all.sqlite' });
+      expect([missingDatabaseRun.code, missingDatabaseRun.errors]).to.deep.equal([
         1,
         'the audit log was not verified: there is no database /nowhere/at-all.sqlite\n',
       ]);
-      const empty = await kind.openEmpty();
-      const behind = await verify([], { DATABASE_URL: empty?.url ?? '' });
-      await empty?.drop();
-      expect(behind.code).to.equal(1);
-      expect(behind.errors).to.match(/the database is empty|there is no database/);
+      const emptyDatabase = await kind.openEmpty();
+      const emptyDatabaseRun = await verify([], { DATABASE_URL: emptyDatabase?.url ?? '' });
+      await emptyDatabase?.drop();
+      expect(emptyDatabaseRun.code).to.equal(1);
+      expect(emptyDatabaseRun.errors).to.match(/the database is empty|there is no database/);
     });
 
     it('prints its usage and the fault of invalid arguments', async () => {
       const form = 'must be <chain>=<sequence>:<hash>, as this command prints it';
-      for (const [wrong, fault] of [
+      for (const [args, fault] of [
         [['--expect'], "Option '--expect <value>' argument missing"],
         [['--expect', 'acme'], `--expect acme: ${form}`],
         [['--expect', 'acme=x:hash'], `--expect acme=x:hash: ${form}`],
@@ -103,10 +109,10 @@ for (const kind of databases()) {
         [['--help'], undefined],
         [['-h'], undefined],
       ] as const) {
-        const { code, errors, lines } = await verify(wrong);
+        const { code, errors, lines } = await verify(args);
         const usage = 'usage: npm run audit:verify -- [--expect <chain>=<sequence>:<hash>]…';
-        const said = [...(fault === undefined ? [] : [fault]), usage, ''];
-        expect([code, lines, errors.split('\n')], wrong.join(' ')).to.deep.equal([2, [], said]);
+        const expectedErrors = [...(fault === undefined ? [] : [fault]), usage, ''];
+        expect([code, lines, errors.split('\n')], args.join(' ')).to.deep.equal([2, [], expectedErrors]);
       }
     });
 
@@ -116,8 +122,8 @@ for (const kind of databases()) {
         1,
         'the audit log was not verified: MASTER_SECRET: is missing; in production it must be set in the environment\n',
       ]);
-      const elsewhere = { MASTER_SECRET: '', NODE_ENV: '', DATA_FOLDER: '/nowhere/data' };
-      const { code, errors } = await verify([], elsewhere);
+      const otherSettings = { MASTER_SECRET: '', NODE_ENV: '', DATA_FOLDER: '/nowhere/data' };
+      const { code, errors } = await verify([], otherSettings);
       expect(code).to.equal(1);
       expect(errors).to.include('MASTER_SECRET: is missing');
       expect(errors).to.include('there is no /nowhere/data/secrets.env');
@@ -143,9 +149,9 @@ for (const kind of databases()) {
     let service: TestService | undefined;
 
     beforeEach(async function () {
-      const opened = await kind.open();
-      if (opened === undefined) return this.skip();
-      database = opened;
+      const testDatabase = await kind.open();
+      if (testDatabase === undefined) return this.skip();
+      database = testDatabase;
       await start();
     });
     afterEach(async () => {
@@ -173,7 +179,8 @@ for (const kind of databases()) {
       rawSql(database.url, async (run) => {
         for (const text of texts) await run(text);
       });
-    const empty = (where = 'true') => tamper(`delete from audit_entries where ${where}`, `delete from audit_heads where ${where}`);
+    const deleteEntries = (condition = 'true') =>
+      tamper(`delete from audit_entries where ${condition}`, `delete from audit_heads where ${condition}`);
     const verify = (...parameters: string[]) => runVerify(database.url, parameters);
     const beginnings = async () => {
       const token = await (service as TestService).rootToken();
@@ -182,10 +189,10 @@ for (const kind of databases()) {
     };
 
     it('finds the service log, which the first start begins once', async () => {
-      const [only, ...others] = await beginnings();
-      expect(others).to.deep.equal([]);
-      expect(only).to.include({ sequence: 1, actor: 'system', kind: 'audit-log' });
-      expect(only?.changes).to.deep.equal([{ member: 'tenants', after: 0 }]);
+      const [serviceStart, ...otherStarts] = await beginnings();
+      expect(otherStarts).to.deep.equal([]);
+      expect(serviceStart).to.include({ sequence: 1, actor: 'system', kind: 'audit-log' });
+      expect(serviceStart?.changes).to.deep.equal([{ member: 'tenants', after: 0 }]);
       await makeTenants('acme');
       await stop();
       await start();
@@ -197,7 +204,7 @@ for (const kind of databases()) {
 
     it('finds one service log that several processes began simultaneously', async () => {
       await stop();
-      await empty();
+      await deleteEntries();
       const starts = Array.from({ length: 4 }, () =>
         promisify(execFile)(process.execPath, ['--input-type=module', '--eval', OPEN], {
           env: { ...process.env, MASTER_SECRET, DATABASE_URL: database.url },
@@ -214,23 +221,23 @@ for (const kind of databases()) {
 
     it('reports a missing chain of the service', async () => {
       await makeTenants('acme', 'bravo');
-      await empty(`tenant_id = ''`);
+      await deleteEntries(`tenant_id = ''`);
       const { code, lines } = await verify();
       expect([code, lines[0], lines.length]).to.deep.equal([1, EMPTIED, 3]);
     });
 
     it('reports that all chains are missing, also without a tenant', async () => {
-      await empty();
+      await deleteEntries();
       expect(await verify()).to.deep.include({ code: 1, lines: [EMPTIED] });
       await makeTenants('acme');
       await stop();
-      await empty();
+      await deleteEntries();
       expect((await verify()).code).to.equal(1);
     });
 
     it('reports missing chains permanently after a running service continued to write', async () => {
       await makeTenants('acme');
-      await empty();
+      await deleteEntries();
       await rename('acme');
       await stop();
       await start();
@@ -243,14 +250,14 @@ for (const kind of databases()) {
 
     it('warns of a log that begins after the tenants, such as after a start on emptied chains', async () => {
       await makeTenants('acme', 'bravo');
-      const kept = (await verify()).lines;
+      const storedAnchors = (await verify()).lines;
       await stop();
-      await empty();
+      await deleteEntries();
       await start();
       const { code, errors } = await verify();
       expect(code).to.equal(0);
       expect(errors).to.match(/^_service WARNING the log begins on \d{4}-\S+Z, when there were 2 tenants already\. .*the log was emptied/m);
-      const [service_, acme] = kept.map((line) => ['--expect', line]);
+      const [service_, acme] = storedAnchors.map((line) => ['--expect', line]);
       const expected = await verify(...(service_ ?? []), ...(acme ?? []));
       expect([expected.code, expected.errors.includes('WARNING')]).to.deep.equal([1, false]);
       expect(expected.lines.slice(0, 2).map((line) => line.split(' ').slice(0, 3).join(' '))).to.deep.equal([
@@ -264,7 +271,7 @@ for (const kind of databases()) {
     it('finds tenants that the new beginning lacks although their chains exist', async () => {
       await makeTenants('acme');
       await stop();
-      await empty(`tenant_id = ''`);
+      await deleteEntries(`tenant_id = ''`);
       await start();
       const { code, lines, errors } = await verify();
       expect(code, errors).to.equal(1);
@@ -276,16 +283,16 @@ for (const kind of databases()) {
     it('reports a missing tenant that was not removed', async () => {
       await makeTenants('acme', 'bravo');
       await tamper(`delete from tenants where id = 'acme'`);
-      const left = await verify();
-      const gone =
+      const remainingRun = await verify();
+      const deletions =
         'acme FAULT removed at 1: the tenant does not exist, and the log of the service contains no removal of it, whose ' +
         'last entry about it is 2';
-      expect([left.code, left.lines[1]]).to.deep.equal([1, gone]);
-      await empty(`tenant_id = 'acme'`);
+      expect([remainingRun.code, remainingRun.lines[1]]).to.deep.equal([1, deletions]);
+      await deleteEntries(`tenant_id = 'acme'`);
       const { code, lines, errors } = await verify();
-      expect([code, lines.length, lines.at(-1)]).to.deep.equal([1, 3, gone]);
+      expect([code, lines.length, lines.at(-1)]).to.deep.equal([1, 3, deletions]);
       expect(errors).to.include('3 chains, 1 of them were tampered with');
-      // What the service itself removes is missed by nobody.
+      // Chains that the service removes itself are not reported as missing.
       const token = await (service as TestService).rootToken();
       await service?.call('DELETE', '/tenant/bravo', { token });
       expect((await verify()).lines.map((line) => line.split(/[ =]/)[0])).to.deep.equal(['_service', 'acme']);
@@ -294,9 +301,9 @@ for (const kind of databases()) {
     it('reports a tenant that was created again', async () => {
       await makeTenants('acme');
       await tamper(
-        ...['tenants where id', 'clients where tenant_id', 'key_chains where tenant_id'].map((of) => `delete from ${of} = 'acme'`),
+        ...['tenants where id', 'clients where tenant_id', 'key_chains where tenant_id'].map((table) => `delete from ${table} = 'acme'`),
       );
-      await empty(`tenant_id = 'acme'`);
+      await deleteEntries(`tenant_id = 'acme'`);
       await makeTenants('acme');
       const { code, lines } = await verify();
       expect([code, lines[1]]).to.satisfy(

@@ -26,7 +26,7 @@ describe('client that waits for a session', () => {
     clientAt(service.address).post('/issuer/offer', {
       body: { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['badge'] },
     });
-  const collect = async (uri: string) => {
+  const redeemOffer = async (uri: string) => {
     const wallet = new RawWallet(service, tenant.id);
     const token = await wallet.accessToken(uri);
     expect((await wallet.request(token, 'badge', { key: newKey() })).status).to.equal(200);
@@ -41,41 +41,41 @@ describe('client that waits for a session', () => {
 
   it('receives every status and the ended session', async () => {
     const { session, uri } = await offer();
-    const statuses: string[] = [];
+    const observedStatuses: string[] = [];
     const waiting = clientAt(service.address).waitForSession(session, {
       onStatus: (status) => {
-        statuses.push(status);
-        if (status === 'active') void collect(uri);
+        observedStatuses.push(status);
+        if (status === 'active') void redeemOffer(uri);
       },
     });
-    const ended = await waiting;
-    expect([ended.id, ended.status]).to.deep.equal([session, 'completed']);
-    expect(statuses[0]).to.equal('active');
-    expect(statuses.at(-1)).to.equal('completed');
+    const endedSession = await waiting;
+    expect([endedSession.id, endedSession.status]).to.deep.equal([session, 'completed']);
+    expect(observedStatuses[0]).to.equal('active');
+    expect(observedStatuses.at(-1)).to.equal('completed');
   });
 
   it('returns an already ended session, with any result', async () => {
     const client = clientAt(service.address);
     const { session } = await offer();
     await client.post('/session/{id}/cancel', { path: { id: session } });
-    const ended = await client.waitForSession(session);
-    expect([ended.status, ended.failure?.code]).to.deep.equal(['failed', 'cancelled']);
+    const finalSession = await client.waitForSession(session);
+    expect([finalSession.status, finalSession.failure?.code]).to.deep.equal(['failed', 'cancelled']);
   });
 
   it('reconnects when its connection is cut', async () => {
     const { session, uri } = await offer();
     const proxy = await cuttingProxy(service.address);
     try {
-      let heard: () => void = () => undefined;
-      const first = new Promise<void>((resolve) => {
-        heard = resolve;
+      let onFirstStatus: () => void = () => undefined;
+      const firstStatus = new Promise<void>((resolve) => {
+        onFirstStatus = resolve;
       });
-      const waiting = clientAt(proxy.url).waitForSession(session, { onStatus: () => heard() });
-      await first;
+      const finalSession = clientAt(proxy.url).waitForSession(session, { onStatus: () => onFirstStatus() });
+      await firstStatus;
       proxy.cut();
-      await collect(uri);
+      await redeemOffer(uri);
       proxy.restore();
-      expect((await waiting).status).to.equal('completed');
+      expect((await finalSession).status).to.equal('completed');
     } finally {
       await proxy.end();
     }
@@ -85,13 +85,13 @@ describe('client that waits for a session', () => {
     const { session } = await offer();
     const client = clientAt(service.address);
     expect((await refusal(client.waitForSession(session, { timeoutMs: 100 }))).code).to.equal('timeout');
-    const leaving = new AbortController();
-    const waiting = client.waitForSession(session, { signal: leaving.signal });
-    leaving.abort(new Error('the user left'));
-    expect(await waiting.catch(({ message }: Error) => message)).to.equal('the user left');
+    const abortController = new AbortController();
+    const pendingSession = client.waitForSession(session, { signal: abortController.signal });
+    abortController.abort(new Error('the user left'));
+    expect(await pendingSession.catch(({ message }: Error) => message)).to.equal('the user left');
     expect((await refusal(client.waitForSession('nobody'))).code).to.equal('not_found');
-    const stranger = new VidimusClient({ url: service.address, accessToken: () => 'none' });
-    expect((await refusal(stranger.waitForSession(session))).code).to.equal('unauthenticated');
+    const unauthorizedClient = new VidimusClient({ url: service.address, accessToken: () => 'none' });
+    expect((await refusal(unauthorizedClient.waitForSession(session))).code).to.equal('unauthenticated');
   });
 });
 
@@ -99,21 +99,21 @@ describe('client that waits for a session, with a faulty stream', () => {
   let server: Server;
   let client: VidimusClient;
   let streams: (string | undefined)[];
-  let reads: number;
-  /** What each attempt to follow gets, the last one for ever. */
-  let answers: ((response: ServerResponse) => void)[];
+  let openStreams: number;
+  /** Responses to the attempts to follow a session; the last one repeats. */
+  let responses: ((response: ServerResponse) => void)[];
   let status: string;
 
   before(async () => {
     server = createServer((request, response) => {
       if (!request.url?.endsWith('/events')) {
-        reads += 1;
+        openStreams += 1;
         response.setHeader('Content-Type', 'application/json');
         response.end(JSON.stringify({ id: 's', status }));
         return;
       }
       streams.push(request.headers['last-event-id'] as string | undefined);
-      const answer = answers.length > 1 ? answers.shift() : answers[0];
+      const answer = responses.length > 1 ? responses.shift() : responses[0];
       answer?.(response);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -121,7 +121,7 @@ describe('client that waits for a session, with a faulty stream', () => {
     client = new VidimusClient({ url, accessToken: () => 'token' });
   });
   beforeEach(() => {
-    [streams, reads, status] = [[], 0, 'active'];
+    [streams, openStreams, status] = [[], 0, 'active'];
   });
   after(() => {
     server.closeAllConnections();
@@ -129,11 +129,11 @@ describe('client that waits for a session, with a faulty stream', () => {
   });
 
   const stream = (response: ServerResponse) => response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-  const event = (id: number, of: string) => `id: ${id}\ndata: {"id":"s","status":"${of}"}\n\n`;
+  const event = (id: number, status: string) => `id: ${id}\ndata: {"id":"s","status":"${status}"}\n\n`;
 
   it('sends the id of the last event, and reports no status twice', async () => {
-    const told: string[] = [];
-    answers = [
+    const statuses: string[] = [];
+    responses = [
       (response) => stream(response).end(event(3, 'active')),
       (response) => {
         stream(response).end(event(3, 'active') + event(4, 'fetched'));
@@ -143,16 +143,16 @@ describe('client that waits for a session, with a faulty stream', () => {
         stream(response).end(event(5, 'completed'));
       },
     ];
-    await client.waitForSession('s', { onStatus: (of) => told.push(of) });
+    await client.waitForSession('s', { onStatus: (status) => statuses.push(status) });
     expect(streams).to.deep.equal([undefined, '3', '4']);
-    // What is read in between is as old as the answer of the server.
-    expect(told.filter((of, index) => of !== told[index - 1])).to.deep.equal(told);
-    expect(told.at(-1)).to.equal('completed');
+    // A status that was read in between is as old as the response of the server.
+    expect(statuses.filter((status, index) => status !== statuses[index - 1])).to.deep.equal(statuses);
+    expect(statuses.at(-1)).to.equal('completed');
   });
 
   it('parses events with any chunking and line separator', async () => {
-    const told: string[] = [];
-    answers = [
+    const statuses: string[] = [];
+    responses = [
       async (response) => {
         stream(response);
         status = 'failed';
@@ -163,21 +163,21 @@ describe('client that waits for a session, with a faulty stream', () => {
         }
       },
     ];
-    const ended = await client.waitForSession('s', { onStatus: (of) => told.push(of) });
-    expect([ended.status, told]).to.deep.equal(['failed', ['fetched', 'failed']]);
+    const finalSession = await client.waitForSession('s', { onStatus: (status) => statuses.push(status) });
+    expect([finalSession.status, statuses]).to.deep.equal(['failed', ['fetched', 'failed']]);
   });
 
   it('polls the session when no stream is available', async () => {
-    answers = [(response) => response.writeHead(502).end('<h1>Bad Gateway</h1>')];
+    responses = [(response) => response.writeHead(502).end('<h1>Bad Gateway</h1>')];
     setTimeout(() => {
       status = 'expired';
     }, 1_000);
     expect((await client.waitForSession('s')).status).to.equal('expired');
-    expect([streams.length, reads > 1]).to.deep.equal([1, true]);
+    expect([streams.length, openStreams > 1]).to.deep.equal([1, true]);
   });
 
   it('does not buffer an event without end', async () => {
-    answers = [
+    responses = [
       (response) => {
         stream(response);
         for (let index = 0; index < 70; index++) response.write(`data: ${'x'.repeat(1000)}\n`);
@@ -211,22 +211,22 @@ describe('client that is generated from the API document', () => {
     try {
       expect(client.faults).to.equal('');
       const { wholeRun } = await client.load();
-      let held: HeldCredential | undefined;
+      let credential: HeldCredential | undefined;
       const { seen } = await wholeRun(
         { address: service.address, ...ROOT },
         {
           async collect(tenant, uri) {
             const wallet = new RawWallet(service, tenant);
             const holder = newKey();
-            const issued = await wallet.request(await wallet.accessToken(uri), 'badge', { key: holder });
-            expect(issued.status, issued.text).to.equal(200);
-            held = { text: issued.body.credentials[0].credential, holder, session: '' };
+            const credentialResponse = await wallet.request(await wallet.accessToken(uri), 'badge', { key: holder });
+            expect(credentialResponse.status, credentialResponse.text).to.equal(200);
+            credential = { text: credentialResponse.body.credentials[0].credential, holder, session: '' };
           },
           async present(uri) {
             const url = new URL(uri).searchParams.get('request_uri') ?? '';
             const { text } = await service.call('GET', url);
-            if (held === undefined) throw new Error('nothing was collected');
-            const answer = await present(service, { session: '', uri, url, text, ...decode(text) }, held);
+            if (credential === undefined) throw new Error('no credential was issued');
+            const answer = await present(service, { session: '', uri, url, text, ...decode(text) }, credential);
             expect(answer.status, answer.text).to.equal(200);
           },
         },
@@ -240,7 +240,7 @@ describe('client that is generated from the API document', () => {
 
   it('has the types of the published client (npm run client:generate)', () => {
     const committed = readFileSync(new URL('../../packages/client/src/api.d.ts', import.meta.url), 'utf8');
-    // A difference of nine thousand lines tells nobody anything.
+    // A diff of nine thousand lines would not help.
     const isUpToDate = clientTypes(collectRoutes(service.service.container)) === committed;
     expect(isUpToDate, 'npm run client:generate').to.equal(true);
   });

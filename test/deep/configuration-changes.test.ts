@@ -11,7 +11,7 @@ import { anOffer, WalletWorld } from '../unit/wallet-kit.ts';
 
 const BY = { by: 'system' } as const;
 
-/** Bytes in use when everything that can go is gone, in MiB. */
+/** Used memory after a garbage collection, in MiB. */
 function usedMemory(): number {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
@@ -26,39 +26,39 @@ describe('concurrent configuration changes of a tenant', () => {
   });
   afterEach(() => sinon.restore());
 
-  /** As if the database were far away. */
+  /** Adds latency to the database. */
   function slowDown(milliseconds: number): void {
-    const { commit, read } = world.store;
+    const { commit, read: readKeyChains } = world.store;
     sinon.stub(world.store, 'commit').callsFake(async (...parameters) => {
       await delay(milliseconds);
       return commit.apply(world.store, parameters);
     });
     sinon.stub(world.store, 'read').callsFake((tenantId) => {
-      const reads = read.call(world.store, tenantId);
+      const reads = readKeyChains.call(world.store, tenantId);
       return { ...reads, state: () => delay(milliseconds).then(() => reads.state()) };
     });
   }
 
-  /** Writes as fast as it can for as long as `work` takes. @returns how often it did. */
-  async function writingDuring(write: (round: number) => Promise<void>, work: () => Promise<void>) {
-    let isOver = false;
-    let rounds = 0;
-    const writing = (async () => {
-      while (!isOver) {
-        await write(rounds++);
+  /** Writes in a loop while `work` runs. @returns the number of writes. */
+  async function countWritesDuring(write: (index: number) => Promise<void>, work: () => Promise<void>) {
+    let isStopped = false;
+    let writes = 0;
+    const writeLoop = (async () => {
+      while (!isStopped) {
+        await write(writes++);
         await delay(1);
       }
     })();
     try {
       await work();
     } finally {
-      isOver = true;
-      await writing;
+      isStopped = true;
+      await writeLoop;
     }
-    return rounds;
+    return writes;
   }
 
-  const aDozenOffers = async () => {
+  const createOffers = async () => {
     for (let count = 0; count < 12; count++) await anOffer(world);
   };
   const configurations = async () => world.store.forTenant(ACME, ({ credentialConfigurations }) => credentialConfigurations.list());
@@ -67,74 +67,77 @@ describe('concurrent configuration changes of a tenant', () => {
     await anOffer(world);
     slowDown(5);
     const commits = world.store.commit as sinon.SinonStub;
-    const rounds = await writingDuring(() => world.store.forTenant(ACME, ({ clients }) => clients.add(aClient(ACME)), BY), aDozenOffers);
-    expect(rounds).to.be.above(12);
+    const writeCount = await countWritesDuring(
+      () => world.store.forTenant(ACME, ({ clients }) => clients.add(aClient(ACME)), BY),
+      createOffers,
+    );
+    expect(writeCount).to.be.above(12);
     expect(commits.callCount).to.be.below(28);
   });
 
   it('do not fail offers that use the changed resource', async () => {
-    const [card] = await configurations();
-    if (card === undefined) throw new Error('there is no configuration');
+    const [configuration] = await configurations();
+    if (configuration === undefined) throw new Error('there is no configuration');
     slowDown(5);
-    const rounds = await writingDuring(
-      (round) =>
+    const writeCount = await countWritesDuring(
+      (index) =>
         world.store.forTenant(
           ACME,
-          ({ credentialConfigurations }) => credentialConfigurations.put({ ...card, description: `round ${round}` }),
+          ({ credentialConfigurations }) => credentialConfigurations.put({ ...configuration, description: `round ${index}` }),
           BY,
         ),
-      aDozenOffers,
+      createOffers,
     );
-    expect(rounds).to.be.above(12);
+    expect(writeCount).to.be.above(12);
   });
 
   describe('with hundreds of key chains', () => {
     const CHAINS = 300;
     let chains: readonly KeyChain[];
-    const read = async () => (await world.caller()).tenant.keyChains();
-    const change = (chain: KeyChain, round: number) =>
-      world.store.forTenant(ACME, ({ keyChains }) => keyChains.put({ ...chain, description: `${round}` }), BY);
+    const readKeyChains = async () => (await world.caller()).tenant.keyChains();
+    const change = (chain: KeyChain, index: number) =>
+      world.store.forTenant(ACME, ({ keyChains }) => keyChains.put({ ...chain, description: `${index}` }), BY);
 
     beforeEach(async () => {
-      const [first] = await read();
-      if (first === undefined) throw new Error('there is no key chain');
+      const [firstChain] = await readKeyChains();
+      if (firstChain === undefined) throw new Error('there is no key chain');
       const add = () =>
         world.store.forTenant(
           ACME,
           async ({ keyChains }) => {
-            for (let count = 1; count < CHAINS; count++) await keyChains.put({ ...first, id: `chain-${count}` });
+            for (let count = 1; count < CHAINS; count++) await keyChains.put({ ...firstChain, id: `chain-${count}` });
           },
           BY,
         );
       await world.store.prepare('hundreds of key chains', add);
-      chains = await read();
+      chains = await readKeyChains();
     });
 
     it('only the changed key chain is read and decrypted again', async () => {
       const [, , chain] = chains;
       if (chain === undefined) throw new Error('there is no third key chain');
       await change(chain, 1);
-      const opened = sinon.spy(TEST_CIPHER, 'open');
-      const now = await read();
-      expect(opened.callCount).to.equal(1);
-      expect(now).to.have.length(chains.length);
-      expect(now.find(({ id }) => id === chain.id)?.description).to.equal('1');
-      expect(now.filter((other) => chains.includes(other))).to.have.length(chains.length - 1);
+      const openSpy = sinon.spy(TEST_CIPHER, 'open');
+      const currentChains = await readKeyChains();
+      expect(openSpy.callCount).to.equal(1);
+      expect(currentChains).to.have.length(chains.length);
+      expect(currentChains.find(({ id }) => id === chain.id)?.description).to.equal('1');
+      expect(currentChains.filter((chain) => chains.includes(chain))).to.have.length(chains.length - 1);
     });
 
     it('the memory use is constant for any number of changes', async () => {
-      const rounds = async (count: number) => {
-        for (let round = 0; round < count; round++) {
-          const chain = chains[round % CHAINS];
-          if (chain !== undefined) await change(chain, round);
-          await read();
+      const changeRepeatedly = async (count: number) => {
+        for (let index = 0; index < count; index++) {
+          const chain = chains[index % CHAINS];
+          if (chain !== undefined) await change(chain, index);
+          await readKeyChains();
         }
       };
-      await rounds(20);
-      const before = usedMemory();
-      await rounds(50);
-      // A whole copy of the key chains for each change would be 50 MB.
-      expect(usedMemory() - before).to.be.below(15);
+      await changeRepeatedly(20);
+      const memoryBefore = usedMemory();
+      await changeRepeatedly(50);
+      // A full copy of the key chains for each change would take 50 MB.
+      expect(usedMemory() - memoryBefore).to.be.below(15);
     });
   });
 });

@@ -20,12 +20,12 @@ for (const { name, open } of databases())
       const common = { DATABASE_URL: database.url, CONFIG_FOLDER: folder.path, PUBLIC_URL: 'http://localhost:3999', ...SECRETS };
       const environment = { HOST: '127.0.0.1', LOG_LEVEL: 'silent', ...SETTINGS, ...common };
       try {
-        const started = await Promise.allSettled([1, 2].map(() => startSecondProcess(environment)));
-        const processes = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+        const starts = await Promise.allSettled([1, 2].map(() => startSecondProcess(environment)));
+        const processes = starts.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
         await Promise.all(processes.map((each) => each.stop()));
-        const refused = started.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
-        if (name === 'postgres') expect(refused).to.deep.equal([]);
-        else expect(refused.join()).to.match(/another service uses .*; several processes require PostgreSQL/);
+        const startErrors = starts.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
+        if (name === 'postgres') expect(startErrors).to.deep.equal([]);
+        else expect(startErrors.join()).to.match(/another service uses .*; several processes require PostgreSQL/);
         const rows = await dump(database.url);
         expect(rows['tenants']).to.have.length(2);
         expect(rows['key_chains']).to.have.length(9);

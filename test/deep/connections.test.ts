@@ -12,7 +12,7 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 const HOST = 'Host: localhost\r\n';
 const JSON_TYPE = 'Content-Type: application/json\r\n';
 
-/** Bytes, and the status lines that may come back; none when the connection is just closed. */
+/** Sent bytes and the allowed response statuses; none when the connection is only closed. */
 const CASES: Readonly<Record<string, readonly [bytes: string | Buffer, statuses: readonly number[]]>> = {
   'what is no HTTP': ['GARBAGE\r\n\r\n', [400]],
   'random bytes': [randomBytes(4_096), [400]],
@@ -34,7 +34,7 @@ const CASES: Readonly<Record<string, readonly [bytes: string | Buffer, statuses:
   'a negative length': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Content-Length: -1\r\n\r\n`, [400]],
   'a chunk of nonsense': [`POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Transfer-Encoding: chunked\r\n\r\nzz\r\nxx\r\n`, [400]],
   'a transfer encoding that is unknown': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, nonsense\r\n\r\n`, [400, 501]],
-  'an expectation that nobody meets': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Expect: the-unexpected\r\nConnection: close\r\n\r\n`, [417]],
+  'an unsupported expectation': [`POST /oauth2/token HTTP/1.1\r\n${HOST}Expect: the-unexpected\r\nConnection: close\r\n\r\n`, [417]],
   'a tunnel': [`CONNECT example.com:443 HTTP/1.1\r\n${HOST}\r\n`, []],
   'a star': [`OPTIONS * HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`, [400, 404, 405]],
   'a method that does not exist': [`BREW / HTTP/1.1\r\n${HOST}\r\n`, [400, 405]],
@@ -42,8 +42,8 @@ const CASES: Readonly<Record<string, readonly [bytes: string | Buffer, statuses:
   'a protocol that we do not speak': [`GET /nowhere HTTP/1.1\r\n${HOST}Upgrade: websocket\r\nConnection: Upgrade, close\r\n\r\n`, [404]],
 };
 
-/** The peer leaves in the middle of these. */
-const HALVES: Readonly<Record<string, string>> = {
+/** Partial requests, after which the peer disconnects. */
+const PARTIAL_REQUESTS: Readonly<Record<string, string>> = {
   nothing: '',
   'half a request line': 'GET /hea',
   'half a header': `GET /health HTTP/1.1\r\n${HOST}X-Half`,
@@ -64,16 +64,16 @@ describe('connection with', () => {
     it(`${name} is rejected and closed, and the service continues`, async () => {
       const { text, closed } = await sendBytes(service.address, [bytes]);
       expect(closed, text).to.equal(true);
-      const answered = [...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
-      if (statuses.length === 0) expect(answered).to.deep.equal([]);
-      else expect(answered, text).to.have.length(1);
-      for (const status of answered) expect(status, text).to.be.oneOf([...statuses]);
+      const responseStatuses = [...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
+      if (statuses.length === 0) expect(responseStatuses).to.deep.equal([]);
+      else expect(responseStatuses, text).to.have.length(1);
+      for (const status of responseStatuses) expect(status, text).to.be.oneOf([...statuses]);
       expect(text).not.to.match(/node_modules|file:\/\/|<html/i);
       await expectAlive();
     });
   }
 
-  for (const [name, text] of Object.entries(HALVES)) {
+  for (const [name, text] of Object.entries(PARTIAL_REQUESTS)) {
     it(`${name} is closed when the peer disconnects, and the service continues`, async () => {
       const { closed, text: answer } = await sendBytes(service.address, [text], { end: true });
       expect(closed).to.equal(true);
@@ -83,20 +83,20 @@ describe('connection with', () => {
   }
 
   it('half a request does not delay other connections, regardless of their number', async () => {
-    const half = `POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Content-Length: 1000\r\n\r\n{`;
-    const waiting = Array.from({ length: 200 }, () => sendBytes(service.address, [half], { timeoutMs: 1_000 }));
-    const began = performance.now();
+    const halfRequest = `POST /oauth2/token HTTP/1.1\r\n${HOST}${JSON_TYPE}Content-Length: 1000\r\n\r\n{`;
+    const openRequests = Array.from({ length: 200 }, () => sendBytes(service.address, [halfRequest], { timeoutMs: 1_000 }));
+    const startedAt = performance.now();
     await expectAlive();
-    expect(performance.now() - began).to.be.lessThan(900);
-    await Promise.all(waiting);
+    expect(performance.now() - startedAt).to.be.lessThan(900);
+    await Promise.all(openRequests);
     await expectAlive();
   });
 
   it('many pipelined requests gets an answer to each, in order', async () => {
-    const one = (id: number) => `GET /health HTTP/1.1\r\n${HOST}X-Request-Id: r${id}\r\n\r\n`;
-    const last = `GET /health HTTP/1.1\r\n${HOST}X-Request-Id: r99\r\nConnection: close\r\n\r\n`;
-    const all = Array.from({ length: 99 }, (_, id) => one(id)).join('') + last;
-    const { text } = await sendBytes(service.address, [all]);
+    const pipelinedRequest = (id: number) => `GET /health HTTP/1.1\r\n${HOST}X-Request-Id: r${id}\r\n\r\n`;
+    const lastRequest = `GET /health HTTP/1.1\r\n${HOST}X-Request-Id: r99\r\nConnection: close\r\n\r\n`;
+    const pipeline = Array.from({ length: 99 }, (_, id) => pipelinedRequest(id)).join('') + lastRequest;
+    const { text } = await sendBytes(service.address, [pipeline]);
     const ids = [...text.matchAll(/^X-Caller-Request-Id: r(\d+)/gim)].map(([, id]) => Number(id));
     expect(ids).to.deep.equal(Array.from({ length: 100 }, (_, id) => id));
   });
@@ -104,7 +104,7 @@ describe('connection with', () => {
 
 const GRACE_MS = 5_000;
 const NOTICE_MS = 200;
-/** A peer that is not held up by what this thread does. */
+/** A peer that a blocked main thread does not delay. */
 const PEER = `
 const { parentPort, workerData } = require('node:worker_threads');
 const socket = require('node:net').connect(workerData, '127.0.0.1');
@@ -115,26 +115,30 @@ parentPort.on('message', (path) => socket.write('GET ' + path + ' HTTP/1.1\\r\\n
 `;
 
 describe('connection of a stopping service', () => {
-  /** @returns what came back, and how many requests were worked on. @param sends when the service begins to stop. */
-  async function ending(sends: { readonly before: number; readonly after: number }) {
-    let handled = 0;
+  /**
+   * Stops a server between requests.
+   * @param sends number of requests before and after the stop.
+   * @returns the output and the number of handled requests.
+   */
+  async function stopDuringRequests(sends: { readonly before: number; readonly after: number }) {
+    let handledCount = 0;
     const listen: RequestListener = (request, response) => {
-      handled++;
+      handledCount++;
       setTimeout(() => response.end(request.url), 100);
     };
     const server = new HttpServer({ IncomingMessage, ServerResponse, listen }, { maxConnections: 10, keepAliveSeconds: 65 }, {} as Log);
     const socket = connect(await server.listen(0, '127.0.0.1'), '127.0.0.1');
     const chunks: Buffer[] = [];
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    const ended = new Promise<void>((done) => socket.once('close', () => done()));
+    const socketClosed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
     const send = (count: number) =>
-      socket.write(Array.from({ length: count }, (_, at) => `GET /${at} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(''));
+      socket.write(Array.from({ length: count }, (_, index) => `GET /${index} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(''));
     send(sends.before);
     await pause(30);
-    const closing = server.close(GRACE_MS, GRACE_MS);
+    const serverClosed = server.close(GRACE_MS, GRACE_MS);
     send(sends.after);
-    await Promise.all([closing, ended]);
-    return { handled, answers: Buffer.concat(chunks).toString().split('HTTP/1.1 200').slice(1) };
+    await Promise.all([serverClosed, socketClosed]);
+    return { handled: handledCount, answers: Buffer.concat(chunks).toString().split('HTTP/1.1 200').slice(1) };
   }
 
   for (const sends of [
@@ -143,36 +147,36 @@ describe('connection of a stopping service', () => {
     { before: 1, after: 10 },
   ])
     it(`gets an answer to each of ${sends.before} requests and ${sends.after} more, and the last one closes it`, async () => {
-      const { handled, answers } = await ending(sends);
-      expect(handled).to.equal(sends.before + sends.after);
-      expect(answers).to.have.length(handled);
-      const ends = answers.map((answer) => /^Connection: close\r$/m.test(answer));
-      expect(ends).to.deep.equal([...Array(handled - 1).fill(false), true]);
+      const { handled: handledCount, answers } = await stopDuringRequests(sends);
+      expect(handledCount).to.equal(sends.before + sends.after);
+      expect(answers).to.have.length(handledCount);
+      const response = answers.map((answer) => /^Connection: close\r$/m.test(answer));
+      expect(response).to.deep.equal([...Array(handledCount - 1).fill(false), true]);
     });
 
   it('is not closed before a request that arrived while the service was busy is answered', async () => {
     const listen: RequestListener = (request, response) => response.end(request.url);
     const server = new HttpServer({ IncomingMessage, ServerResponse, listen }, { maxConnections: 10, keepAliveSeconds: 65 }, {} as Log);
     const peer = new Worker(PEER, { eval: true, workerData: await server.listen(0, '127.0.0.1') });
-    let seen = '';
+    let output = '';
     peer.on('message', (text: string) => {
-      seen = text;
+      output = text;
     });
-    const until = async (mark: string) => {
-      while (!seen.includes(mark)) await pause(5);
+    const waitForMark = async (mark: string) => {
+      while (!output.includes(mark)) await pause(5);
     };
     peer.postMessage('/first');
-    await until('/first');
-    const closing = server.close(GRACE_MS, NOTICE_MS);
+    await waitForMark('/first');
+    const serverClosed = server.close(GRACE_MS, NOTICE_MS);
     await pause(NOTICE_MS - 40);
     peer.postMessage('/second');
-    // Meanwhile it arrives, and the notice ends; what comes next in the event loop are timers.
+    // Meanwhile the request arrives and the notice period ends; timers run next in the event loop.
     await turn();
-    const busy = performance.now() + 150;
-    while (performance.now() < busy);
-    await closing;
-    await until('closed');
+    const blockThread = performance.now() + 150;
+    while (performance.now() < blockThread);
+    await serverClosed;
+    await waitForMark('closed');
     await peer.terminate();
-    expect(seen).to.match(/Connection: close\r\n[\s\S]*\/secondclosed$/);
+    expect(output).to.match(/Connection: close\r\n[\s\S]*\/secondclosed$/);
   });
 });

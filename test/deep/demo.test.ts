@@ -17,10 +17,10 @@ describe('The demo', () => {
       env: { ...minimalEnvironment(), PORT: String(port) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+    const exitCode = new Promise<number | null>((resolve) => child.once('exit', resolve));
     try {
       let output = '';
-      const keeps = new Promise<void>((resolve) => {
+      const keepsRunning = new Promise<void>((resolve) => {
         for (const stream of [child.stdout, child.stderr]) {
           stream.on('data', (chunk: Buffer) => {
             output += chunk.toString();
@@ -28,15 +28,15 @@ describe('The demo', () => {
           });
         }
       });
-      const over = await Promise.race([keeps, ended]);
-      expect(over, output).to.equal(undefined);
+      const firstToFinish = await Promise.race([keepsRunning, exitCode]);
+      expect(firstToFinish, output).to.equal(undefined);
       expect(output).to.include(`http://localhost:${port}/docs`);
       const health = await fetch(`http://localhost:${port}/health`);
       expect(health.status).to.equal(200);
       const metadata = await fetch(`http://localhost:${port}/.well-known/openid-credential-issuer/demo`);
       expect(await metadata.json()).to.include({ credential_issuer: `http://localhost:${port}/demo` });
       child.kill('SIGTERM');
-      expect(await ended).to.equal(0);
+      expect(await exitCode).to.equal(0);
     } finally {
       child.kill('SIGKILL');
     }
@@ -50,11 +50,11 @@ describe('The demo', () => {
   });
 
   it('reports with --once, too, that PORT is in use', async () => {
-    const other = createServer();
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    const { port } = other.address() as AddressInfo;
+    const occupyingServer = createServer();
+    await new Promise<void>((resolve) => occupyingServer.listen(0, '127.0.0.1', resolve));
+    const { port } = occupyingServer.address() as AddressInfo;
     const { code, output } = await run({ PORT: String(port) });
-    other.close();
+    occupyingServer.close();
     expect(code).to.equal(1);
     expect(output).to.include(`port ${port} is in use; set PORT to another one`);
   });
@@ -146,36 +146,38 @@ describe('wallet of the demo with the profile eu', () => {
   after(() => authorities.close());
 
   it('presents to a registered relying party', async () => {
-    const good = request(authorities.registrar.certificate(REGISTERED));
-    expect(await reader.checkRequest(chain, good)).to.equal('CN=Shop');
+    const signedRequest = request(authorities.registrar.certificate(REGISTERED));
+    expect(await reader.checkRequest(chain, signedRequest)).to.equal('CN=Shop');
   });
 
-  it('rejects a verifier with an access certificate of another authority, or without one', async () => {
-    const good = request(authorities.registrar.certificate(REGISTERED));
-    const stranger = await certify({ name: 'Shop' });
-    for (const other of [[stranger.certificate], []])
-      expect(await refusal(reader.checkRequest(other, good))).to.equal('the request is signed by nobody on the list');
+  it('rejects a verifier with an access certificate of another CA, or without one', async () => {
+    const signedRequest = request(authorities.registrar.certificate(REGISTERED));
+    const otherCertificate = await certify({ name: 'Shop' });
+    for (const chain of [[otherCertificate.certificate], []])
+      expect(await refusal(reader.checkRequest(chain, signedRequest))).to.equal('the request is signed by nobody on the list');
   });
 
   it('rejects a verifier that is not registered for the requested claims', async () => {
     const { registrar } = authorities;
     expect(await refusal(reader.checkRequest(chain, { dcql_query: QUERY }))).to.equal('there is no registration certificate');
-    const less = REGISTERED.map((credential) => ({ ...credential, claims: [{ path: ['family_name'] }] }));
-    expect(await refusal(reader.checkRequest(chain, request(registrar.certificate(less))))).to.equal('it is not registered for given_name');
-    const other = REGISTERED.map((credential) => ({ ...credential, meta: { vct_values: ['urn:pid:2'] } }));
-    expect(await refusal(reader.checkRequest(chain, request(registrar.certificate(other))))).to.equal(
+    const fewerClaims = REGISTERED.map((credential) => ({ ...credential, claims: [{ path: ['family_name'] }] }));
+    expect(await refusal(reader.checkRequest(chain, request(registrar.certificate(fewerClaims))))).to.equal(
+      'it is not registered for given_name',
+    );
+    const otherClaims = REGISTERED.map((credential) => ({ ...credential, meta: { vct_values: ['urn:pid:2'] } }));
+    expect(await refusal(reader.checkRequest(chain, request(registrar.certificate(otherClaims))))).to.equal(
       'the relying party is not registered for this credential',
     );
     const [header, payload, signature = ''] = registrar.certificate(REGISTERED).split('.');
-    const bent = `${signature[0] === 'A' ? 'B' : 'A'}${signature.slice(1)}`;
-    expect(await refusal(reader.checkRequest(chain, request([header, payload, bent].join('.'))))).to.include(
+    const corruptSignature = `${signature[0] === 'A' ? 'B' : 'A'}${signature.slice(1)}`;
+    expect(await refusal(reader.checkRequest(chain, request([header, payload, corruptSignature].join('.'))))).to.include(
       'signature verification failed',
     );
   });
 
   it('rejects a list with a foreign signature', async () => {
-    const stranger = await certify({ name: 'Scheme Operator' });
-    const loading = StrictReader.load(authorities.listAddress, stranger.certificate);
+    const otherOperator = await certify({ name: 'Scheme Operator' });
+    const loading = StrictReader.load(authorities.listAddress, otherOperator.certificate);
     expect(await refusal(loading)).to.include('signature verification failed');
   });
 });

@@ -21,41 +21,41 @@ const NAME = 'docs/guides/backup-and-restore.md';
 const START = 'npm start';
 const FENCE = 'npm run restore:fence';
 
-const OWNER = 'vidimus_owner_test';
+const DATABASE_OWNER = 'vidimus_owner_test';
 
 describe('the commands of the page about backups', () => {
   const PAGE = readFileSync(new URL('../../docs/guides/backup-and-restore.md', import.meta.url), 'utf8');
-  /** docs-operating.test.ts types these, as root of a machine. */
+  /** docs-operating.test.ts runs these, as root of a machine. */
   const ON_MACHINE = ['Make backups', 'Anchors of the audit log'];
   const BLOCKS = namedCodeBlocks(PAGE.replaceAll(/^ {3}/gm, '')).filter(
     ({ language, section }) => language === 'sh' && !ON_MACHINE.includes(section),
   );
-  const blockWith = (part: string): string => {
-    const found = BLOCKS.filter(({ text }) => text.includes(part));
-    expect(found, part).to.have.length(1);
-    return found[0]?.text ?? '';
+  const findBlock = (fragment: string): string => {
+    const matches = BLOCKS.filter(({ text }) => text.includes(fragment));
+    expect(matches, fragment).to.have.length(1);
+    return matches[0]?.text ?? '';
   };
-  /** A command of the table of backups. */
-  const inTable = (program: string) => new RegExp(`\`(${program} [^\`]+)\``).exec(PAGE)?.[1] ?? 'false';
+  /** Returns a command from the table of backups. */
+  const commandFromTable = (program: string) => new RegExp(`\`(${program} [^\`]+)\``).exec(PAGE)?.[1] ?? 'false';
 
   let terminal: Terminal;
   let address: string;
   let database: TestDatabase | undefined;
-  let restored: string | undefined;
+  let restoredDatabase: string | undefined;
 
-  const open = async (instead: Record<string, string>, environment: Record<string, string>) => {
+  const startTerminal = async (replacements: Record<string, string>, environment: Record<string, string>) => {
     address = `http://localhost:${await freePort(createServer)}`;
-    terminal = new Terminal({ instead, environment });
+    terminal = new Terminal({ instead: replacements, environment });
   };
   afterEach(async () => {
     await terminal?.close();
-    if (restored !== undefined) {
-      const name = new URL(restored).pathname.slice(1);
-      const server = new URL('/postgres', restored).href;
+    if (restoredDatabase !== undefined) {
+      const name = new URL(restoredDatabase).pathname.slice(1);
+      const server = new URL('/postgres', restoredDatabase).href;
       await rawSql(server, (run) => run(`drop database if exists ${name}`));
     }
     await database?.drop();
-    restored = undefined;
+    restoredDatabase = undefined;
     database = undefined;
   });
 
@@ -64,53 +64,53 @@ describe('the commands of the page about backups', () => {
     expect(code, `${text}\n${stdout}${stderr}`).to.equal(0);
     return stdout;
   };
-  /** What the start says that does not serve. */
+  /** The error message of a rejected start. */
   const refusal = () =>
     terminal.type(START, address).then(
       () => '',
       (error: Error) => error.message,
     );
   const makeTenant = async (id: string) => {
-    const kept = parseEnv(readFileSync(join(terminal.folder, 'data/secrets.env'), 'utf8'));
+    const storedSecrets = parseEnv(readFileSync(join(terminal.folder, 'data/secrets.env'), 'utf8'));
     const calls = callerFor(address);
-    const root = () => calls.token(kept['AUTH_CLIENT_ID'] ?? '', kept['AUTH_CLIENT_SECRET'] ?? '');
+    const root = () => calls.token(storedSecrets['AUTH_CLIENT_ID'] ?? '', storedSecrets['AUTH_CLIENT_SECRET'] ?? '');
     await createTenant({ ...calls, rootToken: root }, id);
   };
-  /** What a service did before and after its backup was made by `command`. */
-  const live = async (command: string) => {
+  /** Tests the restoration of a backup by `command`. */
+  const testBackup = async (command: string) => {
     await type(START);
     await makeTenant('acme');
     mkdirSync(join(terminal.folder, 'backup'), { recursive: true });
     await type(command);
     await makeTenant('later');
-    // A moment in which it is noted outside of the database how far that is.
+    // Wait until the position of the database is recorded outside of it.
     await terminal.stop();
   };
 
   it('are those that the tests below type', () => {
-    const parts = ['createdb', 'mkdir lost', START, `${FENCE}\n${START}`, FENCE, 'ACCEPT_REWIND='];
-    expect(BLOCKS).to.have.length(parts.length);
-    for (const [index, part] of parts.entries()) expect(BLOCKS[index]?.text).to.include(part);
+    const fragments = ['createdb', 'mkdir lost', START, `${FENCE}\n${START}`, FENCE, 'ACCEPT_REWIND='];
+    expect(BLOCKS).to.have.length(fragments.length);
+    for (const [index, fragment] of fragments.entries()) expect(BLOCKS[index]?.text).to.include(fragment);
   });
 
   it('restore an SQLite file, which is fenced before it serves, or served when an operator accepts it', async function () {
     if (!hasPrograms(NAME, ['sqlite3'])) return this.skip();
-    await open({}, {});
-    await live(inTable('sqlite3'));
-    await type(blockWith('mkdir lost'));
+    await startTerminal({}, {});
+    await testBackup(commandFromTable('sqlite3'));
+    await type(findBlock('mkdir lost'));
     expect(existsSync(join(terminal.folder, 'lost/vidimus.sqlite'))).to.equal(true);
     expect(await refusal()).to.include('went back in time');
-    expect(await type(blockWith('restore:fence\nnpm start'))).to.include('Values that were issued before are no longer valid');
+    expect(await type(findBlock('restore:fence\nnpm start'))).to.include('Values that were issued before are no longer valid');
     await makeTenant('later');
     await terminal.stop();
     for (const end of ['', '-wal', '-shm']) rmSync(join(terminal.folder, `data/vidimus.sqlite${end}`), { force: true });
     copyFileSync(join(terminal.folder, 'backup/vidimus.sqlite'), join(terminal.folder, 'data/vidimus.sqlite'));
     const [, position = ''] = /ACCEPT_REWIND=(\S+)/.exec(await refusal()) ?? [];
-    const word = blockWith('ACCEPT_REWIND').replace(/=\S+ /, `=${position}\n`);
-    await type(`export ${word}`);
+    const acceptCommand = findBlock('ACCEPT_REWIND').replace(/=\S+ /, `=${position}\n`);
+    await type(`export ${acceptCommand}`);
     await makeTenant('later');
-    const running = await terminal.type(`${FENCE} -- --force`, address);
-    expect(running.stderr, 'while the service runs').to.include('nothing is fenced: another service');
+    const fenceResult = await terminal.type(`${FENCE} -- --force`, address);
+    expect(fenceResult.stderr, 'while the service runs').to.include('nothing is fenced: another service');
     await terminal.stop();
     await type(`${FENCE} -- --force`);
   });
@@ -124,28 +124,28 @@ describe('the commands of the page about backups', () => {
     const name = pathname.slice(1);
     // The service runs as the user that docs/guides/without-docker.md creates: it owns the database and may create no other.
     await rawSql(database.url, async (run) => {
-      await run(`do $$ begin create role ${OWNER} login password '${password}';
+      await run(`do $$ begin create role ${DATABASE_OWNER} login password '${password}';
         exception when duplicate_object or unique_violation then null; end $$`);
-      await run(`alter database ${name} owner to ${OWNER}`);
+      await run(`alter database ${name} owner to ${DATABASE_OWNER}`);
     });
-    const asOwner = (path: string) => {
+    const withOwner = (path: string) => {
       const url = new URL(path, database?.url);
-      url.username = OWNER;
+      url.username = DATABASE_OWNER;
       return url.href;
     };
-    restored = asOwner(`/${name}_restored`);
-    await open(
+    restoredDatabase = withOwner(`/${name}_restored`);
+    await startTerminal(
       {
-        '-h db.example -U postgres -O vidimus': `-h ${hostname} -p ${port || 5432} -U ${username} -O ${OWNER}`,
-        '-h db.example -U vidimus': `-h ${hostname} -p ${port || 5432} -U ${OWNER}`,
-        'postgres://vidimus:…@db.example:5432/vidimus_restored': restored,
+        '-h db.example -U postgres -O vidimus': `-h ${hostname} -p ${port || 5432} -U ${username} -O ${DATABASE_OWNER}`,
+        '-h db.example -U vidimus': `-h ${hostname} -p ${port || 5432} -U ${DATABASE_OWNER}`,
+        'postgres://vidimus:…@db.example:5432/vidimus_restored': restoredDatabase,
         vidimus_restored: `${name}_restored`,
         'vidimus.dump vidimus': `vidimus.dump ${name}`,
       },
-      { DATABASE_URL: asOwner(pathname), ...(password !== '' && { PGPASSWORD: decodeURIComponent(password) }) },
+      { DATABASE_URL: withOwner(pathname), ...(password !== '' && { PGPASSWORD: decodeURIComponent(password) }) },
     );
-    await live(inTable('pg_dump'));
-    await type(blockWith('createdb'));
+    await testBackup(commandFromTable('pg_dump'));
+    await type(findBlock('createdb'));
     expect(await refusal()).to.match(/went back in time|not where it was/);
     await type(FENCE);
     await type(START);
@@ -191,8 +191,8 @@ describe('the page about configuration files', () => {
     try {
       const token = await service.token('acme-shop', 'the-secret-of-the-shop');
       const json = { response_type: 'uri', requestId: 'who' };
-      const asked = await service.call('POST', '/verifier/offer', { token, json });
-      expect(asked.status, asked.text).to.equal(201);
+      const offerResponse = await service.call('POST', '/verifier/offer', { token, json });
+      expect(offerResponse.status, offerResponse.text).to.equal(201);
       const metadata = await service.call('GET', '/acme/.well-known/openid-credential-issuer');
       expect(metadata.body.credential_configurations_supported).to.have.property('badge');
     } finally {
@@ -216,15 +216,15 @@ describe('the page about keys', () => {
   });
   after(() => service.close());
 
-  it('shows requests that are taken, in their order', async () => {
+  it('shows requests that the service accepts in this order', async () => {
     const { token } = await createTenant(service, 'acme');
-    const own = newKey();
-    const key = own.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+    const externalKey = newKey();
+    const key = externalKey.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
     for (const { method, path, text } of PAGE.requests) {
-      const jwk = method === 'PATCH' ? (await service.call('GET', path, { token })).body.activeKey : own.jwk;
+      const jwk = method === 'PATCH' ? (await service.call('GET', path, { token })).body.activeKey : externalKey.jwk;
       const certificate = await certifyKey(jwk, { name: 'Leaf', by: root });
-      const shown = withCertificate(text, pem({ ...root, certificate }));
-      const json = JSON.parse(shown.replace(KEY, JSON.stringify(key).slice(1, -1)));
+      const exampleText = withCertificate(text, pem({ ...root, certificate }));
+      const json = JSON.parse(exampleText.replace(KEY, JSON.stringify(key).slice(1, -1)));
       const answer = await service.call(method, path, { token, json });
       const isNew = path === '/key-chain' || path === '/key-chain/import';
       expect(answer.status, `${path}: ${answer.text}`).to.equal(isNew ? 201 : 200);
@@ -235,7 +235,7 @@ describe('the page about keys', () => {
     expect(pid.previousKeys).to.have.length(2);
   });
 
-  it('names every member for creating, importing and certifying a key chain', async () => {
+  it('names every property for creating, importing and certifying a key chain', async () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
     for (const schema of ['KeyChainCreation', 'KeyChainImport', 'KeyChainRotation', 'CertificateSigningRequest']) {
       expectPropertiesNamed(PAGE, Object.keys(components.schemas[schema].properties));
@@ -246,8 +246,8 @@ describe('the page about keys', () => {
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const text = readFileSync(join(ROOT, 'docs/reference/client.md'), 'utf8');
 
-/** What the page takes for granted. */
-const GIVEN = 'declare const app: any, express: any, query: any, claimsFor: any;';
+/** Declarations that the examples of the page assume. */
+const ASSUMED_CODE = 'declare const app: any, express: any, query: any, claimsFor: any;';
 
 describe('the page about the client', () => {
   it('shows code that fits the types', async () => {
@@ -256,9 +256,9 @@ describe('the page about the client', () => {
       mkdirSync(join(folder, 'node_modules'));
       symlinkSync(ROOT, join(folder, 'node_modules/vidimus'));
       symlinkSync(join(ROOT, 'node_modules/@types'), join(folder, 'node_modules/@types'));
-      const [first, ...others] = namedCodeBlocks(text).filter(({ language }) => language === 'js' || language === 'ts');
-      const blocks = others.map((frame) => `{\n${frame.text}\n}`);
-      writeFileSync(join(folder, 'page.mts'), [first?.text, GIVEN, ...blocks].join('\n'));
+      const [setup, ...otherBlocks] = namedCodeBlocks(text).filter(({ language }) => language === 'js' || language === 'ts');
+      const blocks = otherBlocks.map((frame) => `{\n${frame.text}\n}`);
+      writeFileSync(join(folder, 'page.mts'), [setup?.text, ASSUMED_CODE, ...blocks].join('\n'));
       const options = ['--noEmit', '--module', 'nodenext', '--target', 'es2024'];
       const args = [...options, '--strict', 'false', '--types', 'node', '--skipLibCheck', 'page.mts'];
       const compiler = join(ROOT, 'node_modules/.bin/tsc');

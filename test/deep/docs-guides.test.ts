@@ -11,7 +11,7 @@ const BACKEND = 'backend.mjs';
 const SHOP = 'shop.mjs';
 const RUN_SHOP = `npx node ${SHOP}`;
 
-/** The guides continue in one shell, in this order, so one service runs for all of them. */
+/** The guides share one shell and one service, in this order. */
 describe('the guides for integrators', () => {
   let terminal: Terminal;
   let address: string;
@@ -48,14 +48,14 @@ describe('the guides for integrators', () => {
     return stdout;
   };
   /** @returns the output of each shell block of a guide. */
-  const follow = async (guide: string): Promise<readonly string[]> => {
+  const typeCommands = async (guide: string): Promise<readonly string[]> => {
     const outputs: string[] = [];
     for (const frame of framesOfGuide(guide)) {
       if (frame.language !== 'sh') continue;
       if (frame.text.includes('call() {')) functions = frame.text;
       if (frame.text === RUN_SHOP) await start(guide, SHOP);
       else outputs.push(await type(frame.text));
-      // The backend runs from the moment at which its secret is known.
+      // The backend starts once its secret is known.
       if (frame.text.includes('export WEBHOOK_SECRET')) await start(guide, BACKEND);
     }
     return outputs;
@@ -76,7 +76,7 @@ describe('the guides for integrators', () => {
   }
 
   it('issue-from-your-backend.md issues a credential with claims of the backend', async () => {
-    const outputs = await follow('guides/issue-from-your-backend.md');
+    const outputs = await typeCommands('guides/issue-from-your-backend.md');
     expect(outputs.at(-1))
       .to.include('Ada')
       .and.to.match(/\ncompleted\n$/);
@@ -84,7 +84,7 @@ describe('the guides for integrators', () => {
   });
 
   it('verify-in-a-web-shop.md verifies it on another device and on the same device', async () => {
-    await follow('guides/verify-in-a-web-shop.md');
+    await typeCommands('guides/verify-in-a-web-shop.md');
     const shop = `http://127.0.0.1:${shopPort}`;
     const visit = async () => {
       const answer = await fetch(shop);
@@ -94,46 +94,46 @@ describe('the guides for integrators', () => {
       const [, crossDeviceUri = ''] = /<code>([^<]+)</.exec(text) ?? [];
       return { cookie, uri, crossDeviceUri };
     };
-    const read = async (path: string, cookie: string) => (await fetch(`${shop}${path}`, { headers: { cookie } })).text();
+    const readShopPage = async (path: string, cookie: string) => (await fetch(`${shop}${path}`, { headers: { cookie } })).text();
 
-    const first = await visit();
-    expect(await read('/name', first.cookie)).to.equal('');
-    await type(`npm run --silent wallet -- '${first.crossDeviceUri}' --yes`);
-    for (let tries = 0; tries < 100 && (await read('/name', first.cookie)) === ''; tries++)
+    const firstVisit = await visit();
+    expect(await readShopPage('/name', firstVisit.cookie)).to.equal('');
+    await type(`npm run --silent wallet -- '${firstVisit.crossDeviceUri}' --yes`);
+    for (let tries = 0; tries < 100 && (await readShopPage('/name', firstVisit.cookie)) === ''; tries++)
       await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(await read('/welcome', first.cookie)).to.equal('Welcome, Ada');
+    expect(await readShopPage('/welcome', firstVisit.cookie)).to.equal('Welcome, Ada');
 
-    const second = await visit();
-    const output = await type(`npm run --silent wallet -- '${second.uri}' --yes`);
+    const secondVisit = await visit();
+    const output = await type(`npm run --silent wallet -- '${secondVisit.uri}' --yes`);
     const [, path = ''] = /The browser is redirected to http:\/\/127\.0\.0\.1:\d+(\/done\S+)/.exec(output) ?? [];
-    expect(await read(path, first.cookie), 'in another browser').to.include('Not verified');
-    expect(await read(path, second.cookie)).to.equal('Welcome, Ada');
+    expect(await readShopPage(path, firstVisit.cookie), 'in another browser').to.include('Not verified');
+    expect(await readShopPage(path, secondVisit.cookie)).to.equal('Welcome, Ada');
   });
 
   it('deferred-and-batch-issuance.md allows batches and issues a deferred credential', async () => {
-    const [batchSize, ...deferred] = await follow('guides/deferred-and-batch-issuance.md');
+    const [batchSize, ...deferred] = await typeCommands('guides/deferred-and-batch-issuance.md');
     expect(batchSize).to.equal('10\n');
     expect(deferred.at(-1)).to.include('Diploma').and.to.include('MSc');
   });
 
   it('revoke.md suspends, restores and revokes', async () => {
-    const outputs = await follow('guides/revoke.md');
+    const outputs = await typeCommands('guides/revoke.md');
     expect(outputs[2], 'suspended').to.match(/"status":2/);
     expect(JSON.parse(outputs.at(-1) ?? '').revoked).to.be.greaterThan(0);
     const text = `call POST /session/revoke "{\\"sessionId\\":\\"$SESSION\\",\\"status\\":0}"`;
-    const again = await terminal.type(`${functions}\n${text}`, address);
-    expect(again.stdout, 'revoked is final').to.include('409');
+    const repeatedOutput = await terminal.type(`${functions}\n${text}`, address);
+    expect(repeatedOutput.stdout, 'revoked is final').to.include('409');
   });
 
   it('own-identity-provider.md configures the login and creates an offer', async () => {
-    const outputs = await follow('guides/own-identity-provider.md');
+    const outputs = await typeCommands('guides/own-identity-provider.md');
     expect(outputs.at(-1)).to.match(/^openid-credential-offer:/);
   });
 
   it('haip-and-eu.md binds the tenant to HAIP', async () => {
-    const authority = await certify({ name: 'Wallet providers', ca: true });
-    writeFileSync(join(terminal.folder, 'wallet-providers.pem'), pem(authority));
-    const outputs = await follow('guides/haip-and-eu.md');
+    const ca = await certify({ name: 'Wallet providers', ca: true });
+    writeFileSync(join(terminal.folder, 'wallet-providers.pem'), pem(ca));
+    const outputs = await typeCommands('guides/haip-and-eu.md');
     expect(outputs[1]).to.match(/^"haip"\n/);
     expect(outputs).to.have.length(4);
   });

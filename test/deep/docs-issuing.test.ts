@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { PageSettings } from '../../domain/tenants/page-settings.ts';
-import { Authorities, pemOf } from '../demo/authorities.ts';
+import { Authorities, toPem } from '../demo/authorities.ts';
 import { freePort } from '../demo/process.ts';
 import {
   codeBlocks,
@@ -23,7 +23,7 @@ import { RegistrarWorld } from '../support/registrar-world.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
-/** The programs of the page go on while a wallet does its part. */
+/** The programs of the page run while a wallet acts. */
 const RUNS = /^npx node --env-file=(\w+\.env) (\w+\.mjs)$/;
 
 describe('the page about the first hour', () => {
@@ -46,19 +46,19 @@ describe('the page about the first hour', () => {
   afterEach(stopPrograms);
   after(() => terminal?.close());
 
-  /** @returns all that a program of the page said, once a wallet has taken the link that it printed. */
+  /** Runs a program of the page and redeems the printed link with a wallet. @returns the output of the program. */
   const run = async (block: NamedCodeBlock, use: (uri: string) => Promise<unknown>) => {
     const [, file = '', program = ''] = RUNS.exec(block.text) ?? [];
-    const started = startProgram(process.execPath, [`--env-file=${file}`, program], {
+    const startedProgram = startProgram(process.execPath, [`--env-file=${file}`, program], {
       cwd: terminal.folder,
       environment: { PATH: process.env['PATH'], VIDIMUS_URL: address },
     });
-    for (let tries = 0; tries < 200 && !started.output().includes('\nactive\n'); tries++) {
+    for (let tries = 0; tries < 200 && !startedProgram.output().includes('\nactive\n'); tries++) {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    await use(started.output().split('\n')[0] ?? '');
-    expect(await started.ended, started.output()).to.equal(0);
-    return started.output();
+    await use(startedProgram.output().split('\n')[0] ?? '');
+    expect(await startedProgram.ended, startedProgram.output()).to.equal(0);
+    return startedProgram.output();
   };
 
   it('runs every command, up to a verified presentation', async () => {
@@ -73,9 +73,9 @@ describe('the page about the first hour', () => {
         outputs.push(await run(frame, (uri) => wallet.accept(uri)));
       } else {
         const answer = async (uri: string) => {
-          const [card] = wallet.credentials;
-          if (card === undefined) throw new Error('the wallet has no card');
-          return wallet.present(await wallet.readRequest(uri), card);
+          const [credential] = wallet.credentials;
+          if (credential === undefined) throw new Error('the wallet has no card');
+          return wallet.present(await wallet.readRequest(uri), credential);
         };
         outputs.push(await run(frame, answer));
       }
@@ -110,7 +110,7 @@ describe('the page about issuing', () => {
     port = await freePort(createServer);
     service = await startTestService();
     tenant = await createTenant(service, 'acme');
-    // The backend of the page, on another port.
+    // The backend of the page on another port.
     backend = await startScript(codeBlocks(PAGE, 'js')[0] ?? '', port);
   });
   after(async () => {
@@ -121,7 +121,7 @@ describe('the page about issuing', () => {
   const call = (method: string, path: string, json?: unknown) =>
     service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
   /** A body of the page with the addresses and a certificate of this service. */
-  const bodyOf = (text: string, certificate: string) =>
+  const adaptBody = (text: string, certificate: string) =>
     JSON.parse(
       withCertificate(text, certificate)
         .replaceAll('https://issuer.example', service.address)
@@ -146,28 +146,28 @@ describe('the page about issuing', () => {
   it('contains requests that the service accepts in this order', async () => {
     expect(PAGE.requests).to.have.length.greaterThan(10);
     const certificate = (await call('GET', '/key-chain/signing')).body.rootCertificate;
-    let last = { uri: '', session: '' };
+    let lastOffer = { uri: '', session: '' };
     for (const { method, path, text } of PAGE.requests) {
       const isDecision = path.includes(TRANSACTION);
-      const deferral = isDecision ? await defer(last) : undefined;
+      const deferral = isDecision ? await defer(lastOffer) : undefined;
       const address = path.replace(TRANSACTION, deferral?.transactionId ?? '');
-      const answer = await call(method, address, bodyOf(text, certificate));
+      const answer = await call(method, address, adaptBody(text, certificate));
       expect(answer.status, `${path}: ${answer.text}`).to.equal(isDecision ? 200 : 201);
-      if (path === '/issuer/offer') last = answer.body;
+      if (path === '/issuer/offer') lastOffer = answer.body;
       if (deferral !== undefined) expect((await deferral.fetch()).status).to.equal(200);
     }
   });
 
   it('uses only properties of the OpenAPI document', async () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
-    const inputs: Record<string, string> = {
+    const adaptedBodies: Record<string, string> = {
       '/issuer/credentials': 'CredentialConfigurationInput',
       '/issuer/config': 'IssuanceConfigurationInput',
       '/issuer/offer': 'OfferRequest',
       '/key-chain': 'KeyChainCreation',
     };
     for (const { path, text } of PAGE.requests) {
-      const name = inputs[path];
+      const name = adaptedBodies[path];
       if (name === undefined) continue;
       expect(Object.keys(components.schemas[name].properties), path).to.include.members(Object.keys(JSON.parse(text)));
     }
@@ -193,13 +193,13 @@ describe('the page about pages for users', () => {
     const config = { format: 'dc+sd-jwt', display: [{ name: 'Student card', locale: 'en' }] };
     const student = { id: 'student', config, vct: 'urn:acme:student:1', claims: { name: 'Ada' } };
     await createResource(service, token, '/issuer/credentials', student);
-    const [look, offer] = page.requests;
-    const written = await createResource(service, token, '/issuer/config', JSON.parse(look?.text ?? ''));
-    expect(JSON.stringify(written.warnings)).to.not.include('pages.');
+    const [pageConfiguration, offer] = page.requests;
+    const writtenConfiguration = await createResource(service, token, '/issuer/config', JSON.parse(pageConfiguration?.text ?? ''));
+    expect(JSON.stringify(writtenConfiguration.warnings)).to.not.include('pages.');
     const { pageUrl } = await createResource(service, token, '/issuer/offer', JSON.parse(offer?.text ?? ''));
-    const shown = await service.call('GET', new URL(pageUrl).pathname);
-    expect(shown.status).to.equal(200);
-    expect(shown.text)
+    const pageResponse = await service.call('GET', new URL(pageUrl).pathname);
+    expect(pageResponse.status).to.equal(200);
+    expect(pageResponse.text)
       .to.include('Ministry of Examples')
       .and.include('<img src="data:image/svg+xml,')
       .and.include('https://ministry.example/privacy');
@@ -224,11 +224,11 @@ describe('the page about profiles', () => {
   });
 
   /** The JSON of the page with the addresses and the certificate of this machine. */
-  const here = (text: string) => {
+  const adaptToTest = (text: string) => {
     const { registrar, provider } = authorities;
     const list = provider.configuration()['walletProviderTrustLists'] as readonly string[];
     return JSON.parse(
-      withCertificate(text, pemOf(authorities.operator))
+      withCertificate(text, toPem(authorities.operator))
         .replace('https://lists.example/wallet-providers.jwt', list[0] ?? '')
         .replace('https://registrar.example', registrar.url)
         .replace('https://login.registrar.example', registrar.url),
@@ -239,7 +239,7 @@ describe('the page about profiles', () => {
     authorities.registrar.password = PASSWORD;
     let token = await service.rootToken();
     for (const { method, path, text } of PAGE.requests) {
-      const answer = await service.call(method, path, { token, json: here(text) });
+      const answer = await service.call(method, path, { token, json: adaptToTest(text) });
       expect(answer.status, `${path}: ${answer.text}`).to.equal(201);
       if (path !== '/tenant') continue;
       const [{ clientId, secret }] = answer.body.clients;
@@ -250,41 +250,43 @@ describe('the page about profiles', () => {
     const { body: tenant } = await service.call('GET', '/tenant/ministry', { token: await service.rootToken() });
     expect(tenant.profile).to.equal('eu');
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] };
-    const offered = await service.call('POST', '/issuer/offer', { token, json: offer });
-    expect(offered.status, offered.text).to.equal(201);
-    const asked = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'who' } });
-    expect(asked.status, asked.text).to.equal(201);
+    const createdOffer = await service.call('POST', '/issuer/offer', { token, json: offer });
+    expect(createdOffer.status, createdOffer.text).to.equal(201);
+    const requestResponse = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'who' } });
+    expect(requestResponse.status, requestResponse.text).to.equal(201);
   });
 });
 
 describe('the page about registrars', () => {
   const PAGE = readPage('reference/registrar.md');
 
-  let world: RegistrarWorld;
+  let registrarWorld: RegistrarWorld;
 
   before(async () => {
-    world = await RegistrarWorld.open();
+    registrarWorld = await RegistrarWorld.open();
   });
-  after(() => world.close());
+  after(() => registrarWorld.close());
 
   it('contains requests that the service accepts in this order', async () => {
-    const { registrar } = world;
+    const { registrar } = registrarWorld;
     registrar.password = 'the password of the account';
     for (const { method, path, text } of PAGE.requests) {
-      const here = text.replace('https://registrar.example', registrar.url).replace('https://login.registrar.example', registrar.url);
-      const answer = await world.call(method, path, JSON.parse(here));
+      const adaptedText = text
+        .replace('https://registrar.example', registrar.url)
+        .replace('https://login.registrar.example', registrar.url);
+      const answer = await registrarWorld.call(method, path, JSON.parse(adaptedText));
       expect(answer.status, `${path}: ${answer.text}`).to.equal(201);
     }
-    const { payload } = await requestPresentation(world.service, world.token, 'account-opening');
+    const { payload } = await requestPresentation(registrarWorld.service, registrarWorld.token, 'account-opening');
     expect(payload['verifier_info']).to.have.length(1);
   });
 
   it('names every property of the registrar account', async () => {
-    const { components } = (await world.service.call('GET', '/openapi.json')).body;
+    const { components } = (await registrarWorld.service.call('GET', '/openapi.json')).body;
     const { properties } = components.schemas.RegistrarConfigurationInput;
-    const members = Object.keys(properties).filter((name) => properties[name].readOnly !== true);
-    expect(members).to.have.length.greaterThan(6);
-    expectPropertiesNamed(PAGE, members);
+    const writableProperties = Object.keys(properties).filter((name) => properties[name].readOnly !== true);
+    expect(writableProperties).to.have.length.greaterThan(6);
+    expectPropertiesNamed(PAGE, writableProperties);
   });
 });
 
@@ -303,12 +305,12 @@ describe('the page about certification', () => {
   });
   after(() => service.close());
 
-  const tenantOf = async (body: Readonly<Record<string, unknown>>) => {
+  const createProfileTenant = async (body: Readonly<Record<string, unknown>>) => {
     const { token } = await createTenant(service, String(body['id']), body);
     const { body: chains } = await service.call('GET', '/key-chain', { token });
     return { token, chains: chains as { id: string; rootCertificate: string; activeCertificate: string }[] };
   };
-  type Tenant = Awaited<ReturnType<typeof tenantOf>>;
+  type Tenant = Awaited<ReturnType<typeof createProfileTenant>>;
   const send = ({ token, chains }: Tenant, { method, path, text }: (typeof REQUESTS)[number], pinned = false) => {
     const { rootCertificate = '', activeCertificate = '' } = chains[0] ?? {};
     const json = JSON.parse(withCertificate(text, pinned ? activeCertificate : rootCertificate));
@@ -316,38 +318,39 @@ describe('the page about certification', () => {
   };
 
   it('shows requests that the service accepts, by tenants with the profiles that it names', async () => {
-    const [first, ...others] = REQUESTS;
-    if (first === undefined) throw new Error('the page shows no request');
-    expect(first.path).to.equal('/tenant');
-    const withProfile = await tenantOf(JSON.parse(first.text));
-    const without = await tenantOf({ id: 'no-profile', profile: null });
+    const [firstRequest, ...otherRequests] = REQUESTS;
+    if (firstRequest === undefined) throw new Error('the page shows no request');
+    expect(firstRequest.path).to.equal('/tenant');
+    const tenantWithProfile = await createProfileTenant(JSON.parse(firstRequest.text));
+    const tenantWithoutProfile = await createProfileTenant({ id: 'no-profile', profile: null });
     let isFirstConfig = true;
-    for (const request of others) {
+    for (const request of otherRequests) {
       const isPlain = request.path === '/issuer/config' && !isFirstConfig;
       if (request.path === '/issuer/config') isFirstConfig = false;
       const isMdoc = request.text.includes('mdl');
-      const answer = await send(isPlain || isMdoc ? without : withProfile, request, isMdoc);
+      const answer = await send(isPlain || isMdoc ? tenantWithoutProfile : tenantWithProfile, request, isMdoc);
       expect(answer.status, `${request.path}: ${answer.text}`).to.equal(201);
       if (request.path.endsWith('/offer')) expect(answer.body.uri).to.be.a('string');
     }
-    expect(others).to.have.length(8);
+    expect(otherRequests).to.have.length(8);
   });
 
   it('says which profiles, key chains and combinations of encryption there are', async () => {
     const token = await service.rootToken();
     const json = { id: 'none', name: 'None', profile: 'none' };
     expect((await service.call('POST', '/tenant', { token, json })).status).to.equal(400);
-    const tenant = await tenantOf({ id: 'chains' });
+    const tenant = await createProfileTenant({ id: 'chains' });
     expect(tenant.chains.map(({ id }) => id)).to.deep.equal(['access', 'signing', 'status-list', 'trust-list']);
     for (const { id, rootCertificate, activeCertificate } of tenant.chains) {
       expect(PAGE).to.include(`\`${id}\``);
       expect(rootCertificate).to.not.equal(activeCertificate);
     }
     const display = [{ name: 'Conformance' }];
-    const statusOf = async (body: object) => (await service.call('POST', '/issuer/config', { token: tenant.token, json: body })).status;
-    expect(await statusOf({ batchSize: 10 })).to.equal(400);
-    expect(await statusOf({ display, responseEncryption: 'required' })).to.equal(400);
-    const both = { requestEncryption: 'required', responseEncryption: 'required' };
-    expect(await statusOf({ display, ...both })).to.equal(201);
+    const configurationStatus = async (body: object) =>
+      (await service.call('POST', '/issuer/config', { token: tenant.token, json: body })).status;
+    expect(await configurationStatus({ batchSize: 10 })).to.equal(400);
+    expect(await configurationStatus({ display, responseEncryption: 'required' })).to.equal(400);
+    const bothRequired = { requestEncryption: 'required', responseEncryption: 'required' };
+    expect(await configurationStatus({ display, ...bothRequired })).to.equal(201);
   });
 });

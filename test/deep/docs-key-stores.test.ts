@@ -20,10 +20,10 @@ import { certify, pem } from '../support/test-certificates.ts';
 const PAGE = readFileSync(new URL('../../docs/reference/key-stores.md', import.meta.url), 'utf8');
 const FRAMES = namedCodeBlocks(PAGE);
 const TENANT_ROLES = ['clients:manage', 'issuance:manage', 'presentation:manage'];
-const LEFT_BEHIND = 'acme.left-behind-0123456789.es256';
+const ORPHANED_KEY = 'acme.left-behind-0123456789.es256';
 
 describe('the page about key stores', () => {
-  it('describes every member of the configuration as the schema does', () => {
+  it('describes every property of the configuration as the schema does', () => {
     const table = PAGE.split('<!-- kms -->')[1]?.split('<!-- /kms -->')[0]?.trim();
     expect(table).to.equal(describeKmsConfig());
   });
@@ -31,14 +31,14 @@ describe('the page about key stores', () => {
   it('shows a configuration that a service starts with', () => {
     const example = FRAMES.find(({ name }) => name === 'kms.json')?.text ?? '';
     const secrets = { VAULT_SECRET_ID: 'a secret id', HSM_PIN: PIN };
-    const read = readKmsConfig(example, '.', secrets);
-    expect(read.faults).to.deep.equal([]);
-    expect([...read.secrets].sort()).to.deep.equal(Object.keys(secrets).sort());
-    // What is left out gets its default, so that nothing more can be said than the example says.
+    const parsedConfig = readKmsConfig(example, '.', secrets);
+    expect(parsedConfig.faults).to.deep.equal([]);
+    expect([...parsedConfig.secrets].sort()).to.deep.equal(Object.keys(secrets).sort());
+    // The example must contain every property without a default.
     const { hsm, house, local } = JSON.parse(example).providers;
-    expect(Object.keys(read.config.providers['hsm'] ?? {})).to.have.members(Object.keys(hsm));
+    expect(Object.keys(parsedConfig.config.providers['hsm'] ?? {})).to.have.members(Object.keys(hsm));
     expect(Object.keys({ ...house, ...hsm, ...local })).to.include.members(
-      Object.values(read.config.providers).flatMap((provider) => Object.keys(provider)),
+      Object.values(parsedConfig.config.providers).flatMap((provider) => Object.keys(provider)),
     );
   });
 
@@ -53,16 +53,16 @@ describe('the page about key stores', () => {
       });
       const { loadCryptoki } = await import(${JSON.stringify(address.href)});
       await loadCryptoki('any').catch(({ message }) => console.log(message));`;
-    const said = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+    const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
     const commands = [...PAGE.matchAll(/^npm .*pkcs11js.*$/gm)].map(([line]) => line.replace(/@[\d.]+$/, ''));
     expect(commands).to.have.length(2);
-    for (const command of commands) expect(said).to.include(`"${command}"`);
+    for (const command of commands) expect(output).to.include(`"${command}"`);
   });
 });
 
-/** What the commands of the page need beside a Vault and an HSM. */
+/** Programs that the commands of the page need besides Vault and an HSM. */
 function hasPrograms(): boolean {
-  const missing = Object.entries({ curl: '--version', jq: '--version', openssl: 'version' }).flatMap(([name, version]) => {
+  const missingPrograms = Object.entries({ curl: '--version', jq: '--version', openssl: 'version' }).flatMap(([name, version]) => {
     try {
       execFileSync(name, [version], { stdio: 'ignore' });
       return [];
@@ -70,9 +70,9 @@ function hasPrograms(): boolean {
       return [name];
     }
   });
-  if (missing.length === 0) return true;
-  if (process.env['CI'] === 'true') throw new Error(`install what docs/reference/key-stores.md uses: ${missing.join(' ')}`);
-  console.log(`    skipped: the commands of docs/reference/key-stores.md (needs ${missing.join(' ')})`);
+  if (missingPrograms.length === 0) return true;
+  if (process.env['CI'] === 'true') throw new Error(`install what docs/reference/key-stores.md uses: ${missingPrograms.join(' ')}`);
+  console.log(`    skipped: the commands of docs/reference/key-stores.md (needs ${missingPrograms.join(' ')})`);
   return false;
 }
 
@@ -91,19 +91,19 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
   let folder: string | undefined;
   let address: string;
   let secrets: (name: string) => string;
-  /** Access tokens end when the master secret changes. */
+  /** Access tokens become invalid when the master secret changes. */
   let tokens = new Map<string, string>();
   const clients = new Map<string, string>();
-  const done = new Set<NamedCodeBlock>();
+  const typedFrames = new Set<NamedCodeBlock>();
 
   before(async function () {
     if (!hasSoftHsm() || !hasPrograms()) return this.skip();
-    const own = mkdtempSync(join(tmpdir(), 'vidimus-docs-secrets-'));
-    folder = own;
-    secrets = (name) => join(own, name);
-    const tls = makeTls(own);
+    const secretsFolder = mkdtempSync(join(tmpdir(), 'vidimus-docs-secrets-'));
+    folder = secretsFolder;
+    secrets = (name) => join(secretsFolder, name);
+    const tls = makeTls(secretsFolder);
     bao = await startOpenBao(binary, tls);
-    // The page begins with a Vault that has nothing of it.
+    // The page starts with an empty Vault.
     await bao.call('DELETE', 'sys/mounts/transit');
     await bao.call('DELETE', 'sys/auth/approle');
     await bao.call('DELETE', 'sys/policies/acl/vidimus');
@@ -122,7 +122,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
         '/etc/ssl/house.pem': tls.ca,
         '/etc/ssl/cluster.pem': tls.ca,
         '/usr/lib/softhsm/libsofthsm2.so': hsm.library,
-        '/run/secrets': own,
+        '/run/secrets': secretsFolder,
         'localhost:3000': new URL(address).host,
         ...(basename(binary) === 'vault' && { BAO_: 'VAULT_' }),
       },
@@ -141,7 +141,7 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   });
 
-  const kept = () => parseEnv(readFileSync(join(terminal.folder, 'data/secrets.env'), 'utf8'));
+  const storedSecrets = () => parseEnv(readFileSync(join(terminal.folder, 'data/secrets.env'), 'utf8'));
   const send = async (method: string, path: string, token?: string, json?: unknown): Promise<Answer> => {
     const answer = await fetch(address + path, {
       method,
@@ -151,25 +151,25 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     const text = await answer.text();
     return { status: answer.status, headers: answer.headers, body: text === '' ? undefined : JSON.parse(text) };
   };
-  const tokenOf = async (clientId: string) => {
-    const known = tokens.get(clientId);
-    if (known !== undefined) return known;
-    const secret = clientId === 'root' ? kept()['AUTH_CLIENT_SECRET'] : clients.get(clientId);
+  const accessTokenFor = async (clientId: string) => {
+    const cachedToken = tokens.get(clientId);
+    if (cachedToken !== undefined) return cachedToken;
+    const secret = clientId === 'root' ? storedSecrets()['AUTH_CLIENT_SECRET'] : clients.get(clientId);
     const login = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
     const { status, body } = await send('POST', '/oauth2/token', undefined, login);
     expect(status, JSON.stringify(body)).to.equal(200);
     tokens.set(clientId, body.access_token);
     return body.access_token as string;
   };
-  /** By the administrator of the tenant, or who manages tenants. */
+  /** Calls the API as the administrator of a tenant or as the operator. */
   const call = async (tenant: string, method: string, path: string, json?: unknown) =>
-    send(method, path, await tokenOf(path.startsWith('/tenant') ? 'root' : `${tenant}-admin`), json);
+    send(method, path, await accessTokenFor(path.startsWith('/tenant') ? 'root' : `${tenant}-admin`), json);
   const createTenant = async (json: { id: string }) => {
-    const made = await call(json.id, 'POST', '/tenant', json);
-    expect(made.status, JSON.stringify(made.body)).to.equal(201);
-    clients.set(`${json.id}-admin`, made.body.clients[0].secret);
+    const tenantResponse = await call(json.id, 'POST', '/tenant', json);
+    expect(tenantResponse.status, JSON.stringify(tenantResponse.body)).to.equal(201);
+    clients.set(`${json.id}-admin`, tenantResponse.body.clients[0].secret);
   };
-  const chainsOf = async (tenant: string) =>
+  const listKeyChains = async (tenant: string) =>
     (await call(tenant, 'GET', '/key-chain')).body as {
       id: string;
       kmsProvider: string;
@@ -177,23 +177,23 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
       previousKeys: object[];
       externalKeyId: string;
     }[];
-  const placesOf = async (tenant: string) => [...new Set((await chainsOf(tenant)).map(({ kmsProvider }) => kmsProvider))];
-  /** Has the key sign something. @returns the status of the answer. */
+  const listProviders = async (tenant: string) => [...new Set((await listKeyChains(tenant)).map(({ kmsProvider }) => kmsProvider))];
+  /** Signs with the key. @returns the status of the response. */
   const sign = async (tenant: string, id = 'signing') => {
     const { status, headers, body } = await call(tenant, 'POST', `/key-chain/${id}/csr`, {});
     if (status === 200) expect(await new Pkcs10CertificateRequest(body.csr).verify()).to.equal(true);
     return { status, retryAfter: headers.get('retry-after') };
   };
   const health = () => send('GET', '/health');
-  /** Lines are written a moment later. */
+  /** The log is written with a delay. */
   const logged = (line: RegExp) => waitUntil(() => line.test(terminal.log));
   const keysInVault = async () => ((await bao.call('LIST', 'transit/keys')).body['data'] as { keys: string[] }).keys;
 
-  const framesIn = (section: string) => FRAMES.filter((frame) => frame.section === section);
-  /** Does what a section of the page says. @returns what the commands wrote, without what the page does not show. */
-  async function follow(section: string): Promise<string> {
+  const framesOfSection = (section: string) => FRAMES.filter((frame) => frame.section === section);
+  /** Runs the commands of a section. @returns their output, limited to what the page shows. */
+  async function typeSection(section: string): Promise<string> {
     let output = '';
-    for (const frame of framesIn(section)) {
+    for (const frame of framesOfSection(section)) {
       const { name, language, text } = frame;
       if (language === 'sh') output = await type(text);
       if (language === 'text') for (const line of text.split('\n')) expect(output).to.include(line);
@@ -202,17 +202,17 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
       if (name.startsWith('GET ')) {
         expect((await call('acme', 'GET', name.slice(4))).body).to.deep.equal(JSON.parse(text));
       }
-      done.add(frame);
+      typedFrames.add(frame);
     }
     return output;
   }
   async function type(text: string): Promise<string> {
     const lines = text.split('\n');
-    // It would change the packages of the project. That it is there, and was compiled, the HSM shows.
-    const typed = lines.filter((line) => !/^npm .*pkcs11js/.test(line)).join('\n');
-    const { code, stdout, stderr } = await terminal.type(typed, address);
+    // The command would change the packages of the project. The HSM tests show that the package is installed.
+    const typedText = lines.filter((line) => !/^npm .*pkcs11js/.test(line)).join('\n');
+    const { code, stdout, stderr } = await terminal.type(typedText, address);
     expect(code, stdout + stderr).to.equal(0);
-    if (typed.endsWith('npm start')) tokens = new Map();
+    if (typedText.endsWith('npm start')) tokens = new Map();
     return stdout;
   }
   async function request(name: string, text: string): Promise<void> {
@@ -221,11 +221,11 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     const answer = await call('acme', method, path, JSON.parse(text));
     expect(answer.status, `${name}: ${JSON.stringify(answer.body)}`).to.equal(200);
   }
-  /** What the page shows for `auth` in this section, tried by a provider with nothing else changed. */
-  async function logIn(section: string, more: object = {}, secret: Record<string, string> = {}): Promise<void> {
-    const auth = JSON.parse(framesIn(section).find(({ name }) => name === 'auth')?.text ?? '');
+  /** Logs in with the `auth` settings of a section. */
+  async function testLogin(section: string, extraSettings: object = {}, secret: Record<string, string> = {}): Promise<void> {
+    const auth = JSON.parse(framesOfSection(section).find(({ name }) => name === 'auth')?.text ?? '');
     const file = JSON.parse(readFileSync(join(terminal.folder, 'data/kms.json'), 'utf8'));
-    file.providers.house.auth = { ...auth, ...more };
+    file.providers.house.auth = { ...auth, ...extraSettings };
     const { config, faults } = readKmsConfig(JSON.stringify(file), '.', { VAULT_SECRET_ID: '-', ...secret });
     expect(faults).to.deep.equal([]);
     const settings = config.providers['house'];
@@ -239,14 +239,14 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
   }
 
   it('lead to a tenant whose keys are in Vault', async () => {
-    const listed = await follow('Vault or OpenBao');
+    const vaultOutput = await typeSection('Vault or OpenBao');
     await createTenant({ id: 'acme', ...{ name: 'Acme', roles: TENANT_ROLES } });
     const { status, body } = await health();
     expect([status, body.status]).to.deep.equal([200, 'ok']);
     expect(body.info['key-providers']).to.deep.equal({ status: 'up' });
-    expect(await placesOf('acme')).to.deep.equal(['local']);
-    expect(await placesOf('bank')).to.deep.equal(['house']);
-    const names = listed.match(/^bank\.[\w-]+\.es256$/gm) ?? [];
+    expect(await listProviders('acme')).to.deep.equal(['local']);
+    expect(await listProviders('bank')).to.deep.equal(['house']);
+    const names = vaultOutput.match(/^bank\.[\w-]+\.es256$/gm) ?? [];
     expect(names).to.have.members(await keysInVault());
     const [name] = names;
     expect((await bao.call('GET', `transit/export/signing-key/${name}`)).status).to.equal(400);
@@ -255,61 +255,61 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     expect((await sign('bank')).status).to.equal(200);
   });
 
-  it('log in by a service account or a token, and trust the authorities of the file', async () => {
-    await follow('Login by Kubernetes');
+  it('log in by a service account or a token, and trust the CAs of the file', async () => {
+    await typeSection('Login by Kubernetes');
     writeFileSync(secrets('account'), cluster.token);
-    await logIn('Login by Kubernetes', { tokenFile: secrets('account') });
-    await follow('Login by a token');
+    await testLogin('Login by Kubernetes', { tokenFile: secrets('account') });
+    await typeSection('Login by a token');
     const HOUSE_TOKEN = readFileSync(secrets('vault-token'), 'utf8').trim();
-    await logIn('Login by a token', {}, { HOUSE_TOKEN });
+    await testLogin('Login by a token', {}, { HOUSE_TOKEN });
   });
 
   it('lead to a tenant whose keys are in an HSM', async () => {
-    await follow('HSM');
+    await typeSection('HSM');
     expect((await health()).body.info['key-providers']).to.deep.equal({ status: 'up' });
-    expect(await placesOf('mint')).to.deep.equal(['hsm']);
+    expect(await listProviders('mint')).to.deep.equal(['hsm']);
     expect((await sign('mint')).status).to.equal(200);
-    const [{ externalKeyId } = { externalKeyId: '' }] = await chainsOf('mint');
+    const [{ externalKeyId } = { externalKeyId: '' }] = await listKeyChains('mint');
     expect(externalKeyId).to.match(/^[0-9a-f]{32}$/);
-    const other = await hsm.open('other', 'vidimus', { pin: 'not the PIN' });
-    const refused = await other.assertReachable().then(
+    const wrongPinKms = await hsm.open('other', 'vidimus', { pin: 'not the PIN' });
+    const loginError = await wrongPinKms.assertReachable().then(
       () => '',
       (error: Error) => error.message,
     );
-    expect(refused).to.match(/PIN was rejected.*not retried; correct it and restart/);
+    expect(loginError).to.match(/PIN was rejected.*not retried; correct it and restart/);
   });
 
-  it('show a tenant what it may use, and what is its own', async () => {
-    await follow('Which tenant uses what');
-    expect(await placesOf('acme')).to.deep.equal(['local']);
+  it('show a tenant the providers that it may use, and its own', async () => {
+    await typeSection('Which tenant uses what');
+    expect(await listProviders('acme')).to.deep.equal(['local']);
   });
 
   it('move one key chain', async () => {
-    const before = (await chainsOf('acme')).find(({ id }) => id === 'signing');
-    await follow('Move one key chain');
-    const after = (await chainsOf('acme')).find(({ id }) => id === 'signing');
-    expect(after?.kmsProvider).to.equal('house');
-    expect(after?.rootCertificate).to.equal(before?.rootCertificate);
-    expect(after?.previousKeys).to.have.length(1);
+    const chainBefore = (await listKeyChains('acme')).find(({ id }) => id === 'signing');
+    await typeSection('Move one key chain');
+    const chainAfter = (await listKeyChains('acme')).find(({ id }) => id === 'signing');
+    expect(chainAfter?.kmsProvider).to.equal('house');
+    expect(chainAfter?.rootCertificate).to.equal(chainBefore?.rootCertificate);
+    expect(chainAfter?.previousKeys).to.have.length(1);
     expect((await sign('acme')).status).to.equal(200);
   });
 
   it('move a tenant, and say what stays', async () => {
-    await follow('Move a tenant');
-    expect(await placesOf('acme')).to.deep.equal(['house']);
+    await typeSection('Move a tenant');
+    expect(await listProviders('acme')).to.deep.equal(['house']);
     const root = await certify({ name: 'Root', ca: true });
     const leaf = await certify({ name: 'Leaf', by: root });
-    const imported = await call('bank', 'POST', '/key-chain/import', {
+    const importedChain = await call('bank', 'POST', '/key-chain/import', {
       id: 'certified',
       usages: ['signing'],
       key: leaf.privateKey.export({ format: 'pem', type: 'pkcs8' }),
       certificates: pem(leaf) + pem(root),
     });
-    expect(imported.status, JSON.stringify(imported.body)).to.equal(201);
-    const back = await terminal.type('npm run -s kms:migrate -- bank local', address);
-    expect(back.code, back.stderr).to.equal(1);
-    expect(back.stdout).to.match(/certified: stays where it is: .*come from an external authority/);
-    expect(back.stdout).to.match(/signing: has a new key at local; the key of its authority cannot be exported/);
+    expect(importedChain.status, JSON.stringify(importedChain.body)).to.equal(201);
+    const restoredChain = await terminal.type('npm run -s kms:migrate -- bank local', address);
+    expect(restoredChain.code, restoredChain.stderr).to.equal(1);
+    expect(restoredChain.stdout).to.match(/certified: stays where it is: .*come from an external authority/);
+    expect(restoredChain.stdout).to.match(/signing: has a new key at local; the key of its authority cannot be exported/);
   });
 
   it('recover without an operator when Vault does not answer', async () => {
@@ -331,43 +331,43 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
   });
 
   it('find a key that was left behind', async () => {
-    const before = await keysInVault();
+    const keysBefore = await keysInVault();
     const brief = await call('acme', 'POST', '/key-chain', { id: 'brief', usageType: 'signing' });
     expect(brief.status).to.equal(201);
-    expect(await keysInVault()).to.have.length(before.length + 2);
+    expect(await keysInVault()).to.have.length(keysBefore.length + 2);
     expect((await call('acme', 'DELETE', '/key-chain/brief')).status).to.equal(200);
-    expect(await keysInVault()).to.have.members(before);
+    expect(await keysInVault()).to.have.members(keysBefore);
 
     await call('acme', 'POST', '/key-chain', { id: 'edwards', usageType: 'signing', algorithm: 'EdDSA' });
-    await bao.call('POST', `transit/keys/${LEFT_BEHIND}`, { type: 'ecdsa-p256' });
-    // What cannot be read names no key: somebody would destroy all of them.
+    await bao.call('POST', `transit/keys/${ORPHANED_KEY}`, { type: 'ecdsa-p256' });
+    // An unreadable response must not list keys: an operator would destroy all of them.
     await type('export TOKEN=none');
-    expect(await follow('Deletion')).to.equal('');
-    await type(`export TOKEN=${await tokenOf('acme-admin')}`);
-    expect(await follow('Deletion')).to.equal(`${LEFT_BEHIND}\n`);
+    expect(await typeSection('Deletion')).to.equal('');
+    await type(`export TOKEN=${await accessTokenFor('acme-admin')}`);
+    expect(await typeSection('Deletion')).to.equal(`${ORPHANED_KEY}\n`);
   });
 
-  it('back up what Vault has, without which a key chain can be rotated and nothing else', async () => {
-    await follow('Backup and restore');
+  it('back up Vault; without the backup, a key chain can only be rotated', async () => {
+    await typeSection('Backup and restore');
     expect(existsSync(join(terminal.folder, 'vault.snap'))).to.equal(true);
-    const access = (await chainsOf('acme')).find(({ id }) => id === 'access');
+    const access = (await listKeyChains('acme')).find(({ id }) => id === 'access');
     const [name] = access?.externalKeyId.split('@') ?? [];
     await bao.call('POST', `transit/keys/${name}/config`, { deletion_allowed: true });
     await bao.call('DELETE', `transit/keys/${name}`);
     expect((await sign('acme', 'access')).status).to.equal(503);
     expect((await sign('acme')).status).to.equal(200);
-    const rotated = await call('acme', 'POST', '/key-chain/access/rotate', {});
-    expect(rotated.status, JSON.stringify(rotated.body)).to.equal(200);
+    const rotationResponse = await call('acme', 'POST', '/key-chain/access/rotate', {});
+    expect(rotationResponse.status, JSON.stringify(rotationResponse.body)).to.equal(200);
     expect((await sign('acme', 'access')).status).to.equal(200);
   });
 
-  it('take the master secret from Vault, and rotate it', async () => {
-    const former = await tokenOf('acme-admin');
-    await follow('The master secret in Vault');
+  it('read the master secret from Vault, and rotate it', async () => {
+    const formerToken = await accessTokenFor('acme-admin');
+    await typeSection('The master secret in Vault');
     await logged(/data is sealed under former secrets; `npx vidimus reseal` \(in a clone `npm run reseal`\) reseals it/);
-    expect((await send('GET', '/key-chain', former)).status).to.equal(401);
+    expect((await send('GET', '/key-chain', formerToken)).status).to.equal(401);
     expect((await sign('acme')).status).to.equal(200);
-    await follow('Rotate it');
+    await typeSection('Rotate it');
     await logged(/"msg":"started"/);
     expect(terminal.log).to.not.include('former secrets');
     expect((await sign('acme')).status).to.equal(200);
@@ -383,8 +383,8 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
     ] as const) {
       expect((await bao.call(method, path, {}, token)).status, `${method} ${path}`).to.equal(403);
     }
-    const older = 'env -u MASTER_SECRET JWT_SECRET=vault:house:vidimus:2 npm run -s audit:verify';
-    expect((await terminal.type(older, address)).code, 'by its older name').to.equal(0);
+    const olderVersion = 'env -u MASTER_SECRET JWT_SECRET=vault:house:vidimus:2 npm run -s audit:verify';
+    expect((await terminal.type(olderVersion, address)).code, 'by its older name').to.equal(0);
     const derive = async () => (await bao.call('POST', 'transit/hmac/vidimus/sha2-512', { input: 'AAAA', key_version: 1 })).status;
     expect(await derive()).to.equal(200);
     for (const setting of ['min_decryption_version', 'min_encryption_version']) {
@@ -396,6 +396,6 @@ describeWithOpenBao('the commands of the page about key stores', (binary) => {
 
   it('were all of the page', () => {
     const commands = FRAMES.filter(({ language, name }) => language === 'sh' || /^[A-Z]+ /.test(name));
-    expect(commands.filter((frame) => !done.has(frame))).to.deep.equal([]);
+    expect(commands.filter((frame) => !typedFrames.has(frame))).to.deep.equal([]);
   });
 });

@@ -28,8 +28,11 @@ const PAGES = [
 const FRAMES = PAGES.flatMap((page) => namedCodeBlocks(readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8'))).filter(
   ({ language }) => language === 'sh',
 );
-/** Sections that need other servers: the last suite of this file or docs-backup.test.ts runs them, or docs-commands.test.ts looks up their names. */
-const ELSEWHERE = [
+/**
+ * Sections that need other servers: the last suite of this file or docs-backup.test.ts runs them, or docs-commands.test.ts
+ * checks their commands.
+ */
+const TESTED_ELSEWHERE = [
   ...['Identity provider client', 'RabbitMQ password', 'Vault login', 'HSM PIN'],
   ...['1. Install the package', 'From 0.2.0 or earlier on Kubernetes', 'The start refuses, and nothing is missing'],
 ];
@@ -42,13 +45,13 @@ describe('the commands of the guides for operators', () => {
   let machine: OperatedMachine;
   let registrar: TestRegistrar;
   let server: string;
-  const done = new Set<NamedCodeBlock>();
+  const typedFrames = new Set<NamedCodeBlock>();
 
   before(async function () {
-    const found = await findServer();
-    if (found === undefined || !hasNginx() || !hasPrograms('the guides for operators', PROGRAMS)) return this.skip();
-    if (!(await canDump(found))) return this.skip();
-    server = found;
+    const databaseServer = await findServer();
+    if (databaseServer === undefined || !hasNginx() || !hasPrograms('the guides for operators', PROGRAMS)) return this.skip();
+    if (!(await canDump(databaseServer))) return this.skip();
+    server = databaseServer;
     machine = await OperatedMachine.make(server);
     registrar = await TestRegistrar.start();
   });
@@ -62,40 +65,40 @@ describe('the commands of the guides for operators', () => {
     expect(code, `${text}\n${stdout}${stderr}`).to.equal(0);
     return stdout.trim();
   };
-  const framesIn = (section: string) => {
-    const found = FRAMES.filter((frame) => frame.section === section);
-    expect(found, section).to.not.deep.equal([]);
-    return found;
+  const framesOfSection = (section: string) => {
+    const sectionFrames = FRAMES.filter((frame) => frame.section === section);
+    expect(sectionFrames, section).to.not.deep.equal([]);
+    return sectionFrames;
   };
-  /** Types the commands of a section. @returns the output of each block. */
-  const follow = async (section: string, preparation = ''): Promise<readonly string[]> => {
-    const written: string[] = [];
-    for (const frame of framesIn(section)) {
-      written.push(await type(`${preparation}\n${frame.text}`));
-      done.add(frame);
+  /** Runs the commands of a section. @returns the output of each block. */
+  const typeSection = async (section: string, preparation = ''): Promise<readonly string[]> => {
+    const outputs: string[] = [];
+    for (const frame of framesOfSection(section)) {
+      outputs.push(await type(`${preparation}\n${frame.text}`));
+      typedFrames.add(frame);
     }
-    return written;
+    return outputs;
   };
   const status = (token: string, path = '/tenant') =>
     type(`curl -sS -o /dev/null -w '%{http_code}' "$BASE${path}" -H "Authorization: Bearer ${token}"`);
 
   it('create the operator shell', async () => {
-    const [script, functions, operator] = framesIn('Operator shell');
+    const [script, functions, operator] = framesOfSection('Operator shell');
     if (script === undefined || functions === undefined || operator === undefined) throw new Error('three');
     await type(script.text);
     machine.functions = functions.text;
-    for (const frame of [script, functions, operator]) done.add(frame);
+    for (const frame of [script, functions, operator]) typedFrames.add(frame);
   });
 
   it('lead to a service in production without faults', async () => {
-    await follow('2. Create database, settings and secrets');
+    await typeSection('2. Create database, settings and secrets');
     // The registrar of this test is on this machine.
     appendFileSync(join(machine.folder, 'etc/settings.env'), 'OUTBOUND_ALLOW=127.0.0.1/32\n');
-    await follow('3. Install the systemd unit');
+    await typeSection('3. Install the systemd unit');
     expect(existsSync(join(machine.folder, 'system/vidimus.service'))).to.equal(true);
-    const [doctor] = await follow('5. Start');
+    const [doctor] = await typeSection('5. Start');
     expect(doctor?.split('\n').at(-1)).to.include('0 faults');
-    const [, , operator] = framesIn('Operator shell');
+    const [, , operator] = framesOfSection('Operator shell');
     await type(operator?.text ?? '');
     await type(`export ADMIN_SECRET="$(call POST /tenant '{"id":"acme","name":"Acme","roles":[${ROLES}]}' | jq -r '.clients[0].secret')"`);
     await type(`${ADMINISTRATOR}
@@ -106,135 +109,135 @@ call POST /registrar/config '${JSON.stringify(registrar.login())}'`);
   });
 
   it('print the size of tables, and make a backup that the doctor accepts', async () => {
-    expect((await follow('Sizes')).join())
+    expect((await typeSection('Sizes')).join())
       .to.match(/sessions/)
       .and.to.match(/ kB/);
-    const [said] = await follow('Make backups');
-    expect(said).to.match(/backup/);
+    const [output] = await typeSection('Make backups');
+    expect(output).to.match(/backup/);
     expect(existsSync(join(machine.folder, 'backups/vidimus.dump'))).to.equal(true);
   });
 
   it('check a release after an upgrade, restart a process, and read its probes', async () => {
-    const [looked] = await follow('3. Check');
-    expect(looked)
+    const [doctorOutput] = await typeSection('3. Check');
+    expect(doctorOutput)
       .to.include('0 faults')
       .and.to.match(/^_service=\d+:/m);
-    await follow('3. Restart one after the other');
-    const [probes] = await follow('Probes');
+    await typeSection('3. Restart one after the other');
+    const [probes] = await typeSection('Probes');
     expect(probes?.match(/^200$/gm)).to.have.length(2);
     expect(probes).to.match(/"history": \{\s+"status": "up"/);
   });
 
   it('rotate the master secret: access tokens end, everything opens', async () => {
-    const former = machine.setting('MASTER_SECRET');
+    const formerSecret = machine.setting('MASTER_SECRET');
     await type(ADMINISTRATOR);
     const token = await type('echo "$TOKEN"');
     expect(await status(token, '/client')).to.equal('200');
-    const [first, dropped] = await follow('Master secret');
-    expect(first).to.include('All data is sealed under the first secret');
-    expect(dropped).to.match(/^acme=\d+:/m);
+    const [rotationOutput, droppedOutput] = await typeSection('Master secret');
+    expect(rotationOutput).to.include('All data is sealed under the first secret');
+    expect(droppedOutput).to.match(/^acme=\d+:/m);
     expect(machine.setting('MASTER_SECRET'))
       .to.match(/^[0-9a-f]{96}$/)
-      .and.to.not.equal(former);
+      .and.to.not.equal(formerSecret);
     expect(await status(token, '/client')).to.equal('401');
     await type(`${ADMINISTRATOR}\ncall GET /key-chain`);
   });
 
   it('rotate the secret of the operator', async () => {
-    const former = machine.setting('AUTH_CLIENT_SECRET');
-    const token = await type(`token operator '${former}'`);
+    const formerSecret = machine.setting('AUTH_CLIENT_SECRET');
+    const token = await type(`token operator '${formerSecret}'`);
     expect(await status(token)).to.equal('200');
-    const [, said] = await follow('Operator secret');
-    expect(said).to.match(/"created","tenant","acme"/);
+    const [, output] = await typeSection('Operator secret');
+    expect(output).to.match(/"created","tenant","acme"/);
     expect(await status(token), 'a token of before').to.equal('401');
-    const refused = await machine.type(`token operator '${former}'`);
-    expect(refused.stdout, 'the former secret').to.not.match(/^eyJ/);
+    const rejection = await machine.type(`token operator '${formerSecret}'`);
+    expect(rejection.stdout, 'the former secret').to.not.match(/^eyJ/);
   });
 
   it('rotate secrets of clients, of webhooks, of metrics, of the database', async () => {
-    expect(await follow('Client secrets', ADMINISTRATOR)).to.satisfy(([text]: string[]) => text && text.length > 20);
-    expect(await follow('Webhook secrets', ADMINISTRATOR)).to.satisfy(([text]: string[]) => /^whsec_/.test(text ?? ''));
+    expect(await typeSection('Client secrets', ADMINISTRATOR)).to.satisfy(([text]: string[]) => text && text.length > 20);
+    expect(await typeSection('Webhook secrets', ADMINISTRATOR)).to.satisfy(([text]: string[]) => /^whsec_/.test(text ?? ''));
     const metrics = machine.setting('METRICS_TOKEN');
-    await follow('Metrics token');
-    expect((await follow('1. Enable metrics')).join()).to.match(/^vidimus_info\{version=/);
+    await typeSection('Metrics token');
+    expect((await typeSection('1. Enable metrics')).join()).to.match(/^vidimus_info\{version=/);
     expect(await status(metrics ?? '', '/metrics')).to.equal('401');
-    const stored = () => rawSql(server, (run) => run(`select rolpassword from pg_authid where rolname = '${machine.name}'`));
-    const [url, password] = [machine.setting('DATABASE_URL'), JSON.stringify(await stored())];
-    await follow('Database password');
+    const passwordHash = () => rawSql(server, (run) => run(`select rolpassword from pg_authid where rolname = '${machine.name}'`));
+    const [url, password] = [machine.setting('DATABASE_URL'), JSON.stringify(await passwordHash())];
+    await typeSection('Database password');
     expect(machine.setting('DATABASE_URL')).to.not.equal(url);
-    expect(JSON.stringify(await stored())).to.not.equal(password);
+    expect(JSON.stringify(await passwordHash())).to.not.equal(password);
   });
 
   it('reload the certificate of TLS, rotate keys, and change the login at a registrar', async () => {
-    await follow('TLS certificate');
-    expect((await follow('Tenant keys', ADMINISTRATOR)).join()).to.match(/"id":"signing","previousKeyExpiry":"\d{4}-/);
+    await typeSection('TLS certificate');
+    expect((await typeSection('Tenant keys', ADMINISTRATOR)).join()).to.match(/"id":"signing","previousKeyExpiry":"\d{4}-/);
     registrar.password = 'another password of the account';
     machine.set('NEW_PASSWORD', registrar.password);
-    expect(await follow('Registrar login', ADMINISTRATOR)).to.deep.equal(['true']);
+    expect(await typeSection('Registrar login', ADMINISTRATOR)).to.deep.equal(['true']);
     registrar.password = 'what nobody has told us';
-    const [frame] = framesIn('Registrar login');
-    const refused = await machine.type(`${ADMINISTRATOR}\n${frame?.text}`);
-    expect(refused.stdout, 'a wrong one').to.equal('null\n');
+    const [frame] = framesOfSection('Registrar login');
+    const rejection = await machine.type(`${ADMINISTRATOR}\n${frame?.text}`);
+    expect(rejection.stdout, 'a wrong one').to.equal('null\n');
   });
 
   it('compare clocks, follow a request, and name the source of a flood', async () => {
-    const [clocks = ''] = await follow('Clocks');
+    const [clocks = ''] = await typeSection('Clocks');
     expect(clocks.split('\n')).to.have.length(2);
-    const [line = ''] = await follow('Logs');
+    const [line = ''] = await typeSection('Logs');
     expect(JSON.parse(line)).to.include({ msg: 'request', route: '/session', status: 401 });
-    const [count, suspended, active] = await follow('Flooding tenant', `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`);
+    const [count, suspended, active] = await typeSection('Flooding tenant', `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`);
     expect(count).to.match(/^\s*\d+ acme\tacme-admin\t\/\S+$/m);
     expect([suspended, active]).to.deep.equal(['suspended', 'active']);
   });
 
   it('set the end of a tenant, and cancel it', async () => {
     const operator = `TOKEN="$(token operator "$(secret AUTH_CLIENT_SECRET)")"`;
-    const [end = ''] = await follow('Temporary tenant', operator);
+    const [end = ''] = await typeSection('Temporary tenant', operator);
     expect(new Date(end).getTime() - Date.now()).to.be.within(29.9 * 86_400_000, 30.1 * 86_400_000);
-    const stays = await type(`${operator}\ncall PATCH /tenant/acme '{"endsAt":null}' | jq -r .endsAt`);
-    expect(stays).to.equal('null');
+    const remainingTenant = await type(`${operator}\ncall PATCH /tenant/acme '{"endsAt":null}' | jq -r .endsAt`);
+    expect(remainingTenant).to.equal('null');
   });
 
   it('end a client secret that leaked, with its tokens', async () => {
     const secret = await type(`${ADMINISTRATOR}\ncall POST /client/shop/rotate-secret | jq -r .secret`);
     const token = await type(`token shop '${secret}'`);
     expect(await status(token, '/session')).to.equal('200');
-    const [fresh, found] = await follow('Leaked client secret', ADMINISTRATOR);
-    expect(fresh).to.not.equal(secret);
-    expect(found).to.match(/^\["[\w-]+","active"\]$/m);
+    const [newSecretOutput, leakOutput] = await typeSection('Leaked client secret', ADMINISTRATOR);
+    expect(newSecretOutput).to.not.equal(secret);
+    expect(leakOutput).to.match(/^\["[\w-]+","active"\]$/m);
     expect(await status(token, '/session')).to.equal('401');
   });
 
-  it('take a compromised key out of use', async () => {
+  it('retire a compromised key', async () => {
     const keys = () => type('curl -sS "$BASE/acme/.well-known/jwks.json" | jq -r ".keys[] | .x"');
-    const before = (await keys()).split('\n');
-    expect(await follow('Stolen signing key', ADMINISTRATOR)).to.deep.equal(['{"id":"signing","activeCertificate":true}']);
-    expect((await keys()).split('\n')).to.not.include.members(before);
+    const keysBefore = (await keys()).split('\n');
+    expect(await typeSection('Stolen signing key', ADMINISTRATOR)).to.deep.equal(['{"id":"signing","activeCertificate":true}']);
+    expect((await keys()).split('\n')).to.not.include.members(keysBefore);
   });
 
   it('erase the data of a person', async () => {
     const sessions = () => type(`${ADMINISTRATOR}\ncall GET '/session?q=order-17' | jq length`);
     expect(await sessions()).to.equal('1');
-    await follow('Erasure request', ADMINISTRATOR);
+    await typeSection('Erasure request', ADMINISTRATOR);
     expect(await sessions()).to.equal('0');
   });
 
   it('copy anchors of the audit log by the line for cron, and compare the log with them', async () => {
-    const [line, held] = framesIn('Anchors of the audit log');
-    if (line === undefined || held === undefined) throw new Error('two');
+    const [line, anchorComparison] = framesOfSection('Anchors of the audit log');
+    if (line === undefined || anchorComparison === undefined) throw new Error('two');
     await type(line.text);
     const [, command] = /^\S+ \S+ \* \* \* root (.+)$/m.exec(readFileSync(join(machine.folder, 'cron.d/vidimus-anchors'), 'utf8')) ?? [];
     await type(command ?? 'false');
     expect(readFileSync(join(machine.folder, 'far/anchors'), 'utf8')).to.match(/^acme=\d+:\S+$/m);
-    await type(held.text);
+    await type(anchorComparison.text);
     await type(`sed -i 's/^acme=[0-9]*:/acme=7:/' ${join(machine.folder, 'backups/vidimus/anchors')}`);
-    expect((await machine.type(held.text)).code, 'another log').to.equal(1);
-    for (const frame of [line, held]) done.add(frame);
+    expect((await machine.type(anchorComparison.text)).code, 'another log').to.equal(1);
+    for (const frame of [line, anchorComparison]) typedFrames.add(frame);
   });
 
   it('have all been typed', () => {
-    const left = FRAMES.filter((frame) => !done.has(frame) && !ELSEWHERE.includes(frame.section));
-    expect(left.map(({ section, text }) => `${section}: ${text}`)).to.deep.equal([]);
+    const untypedFrames = FRAMES.filter((frame) => !typedFrames.has(frame) && !TESTED_ELSEWHERE.includes(frame.section));
+    expect(untypedFrames.map(({ section, text }) => `${section}: ${text}`)).to.deep.equal([]);
   });
 });
 
@@ -253,9 +256,9 @@ describe('the commands that rotate secrets of other servers', () => {
     if (server === undefined || !hasNginx() || !hasPrograms('the guides for operators', PROGRAMS)) return this.skip();
     machine = await OperatedMachine.make(server);
     const [script, functions] = commandsOf('Operator shell');
-    const [made] = commandsOf('2. Create database, settings and secrets');
+    const [setupCommands] = commandsOf('2. Create database, settings and secrets');
     await type(script);
-    await type(made);
+    await type(setupCommands);
     machine.functions = functions ?? '';
   });
   after(async () => {
@@ -270,12 +273,12 @@ describe('the commands that rotate secrets of other servers', () => {
     expect(code, `${text}\n${stdout}${stderr}`).to.equal(0);
     return stdout.trim();
   };
-  const follow = async (section: string): Promise<string> => {
-    const [text, ...more] = commandsOf(section);
-    expect(more).to.deep.equal([]);
+  const typeSection = async (section: string): Promise<string> => {
+    const [text, ...furtherCommands] = commandsOf(section);
+    expect(furtherCommands).to.deep.equal([]);
     return type(text);
   };
-  const partOf = (part: string) => type(`curl -sS "$BASE/health" | jq -r '.details["${part}"].status'`);
+  const readHealthPart = (component: string) => type(`curl -sS "$BASE/health" | jq -r '.details["${component}"].status'`);
   const configure = (lines: string) => appendFileSync(join(machine.folder, 'etc/secrets.env'), `${lines}\n`);
 
   it('give the broker another password, and the service is let in with it alone', async function () {
@@ -293,12 +296,12 @@ describe('the commands that rotate secrets of other servers', () => {
     machine.instead.push(['amqps://', 'amqp://'], ['mq.acme.example:5671', host]);
     configure(`AMQP_URL=amqp://vidimus:the-former-password@${host}`);
     await type('systemctl start vidimus');
-    await waitUntil(async () => (await partOf('broker')) === 'up');
-    await follow('RabbitMQ password');
-    await waitUntil(async () => (await partOf('broker')) === 'up');
+    await waitUntil(async () => (await readHealthPart('broker')) === 'up');
+    await typeSection('RabbitMQ password');
+    await waitUntil(async () => (await readHealthPart('broker')) === 'up');
     expect(machine.setting('AMQP_URL')).to.match(/^amqp:\/\/vidimus:[0-9a-f]{48}@/);
-    const refused = await broker.control('authenticate_user', 'vidimus', 'the-former-password').catch(() => 'refused');
-    expect(refused).to.equal('refused');
+    const rejection = await broker.control('authenticate_user', 'vidimus', 'the-former-password').catch(() => 'refused');
+    expect(rejection).to.equal('refused');
   });
 
   it('give the service another secret id of AppRole, and destroy the former', async function () {
@@ -318,12 +321,12 @@ describe('the commands that rotate secrets of other servers', () => {
     configure(`VAULT_SECRET_ID=${data.secret_id}`);
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of the configuration
     const auth = { method: 'approle', roleId: 'vidimus', secretId: '${VAULT_SECRET_ID}' };
-    const house = { type: 'vault', address: vault.address, auth };
-    const providers = { local: { type: 'local' }, house };
+    const vaultProvider = { type: 'vault', address: vault.address, auth };
+    const providers = { local: { type: 'local' }, house: vaultProvider };
     writeFileSync(join(machine.folder, 'data/kms.json'), JSON.stringify({ providers }));
     await type('systemctl restart vidimus');
-    expect(await partOf('key-providers')).to.equal('up');
-    expect(await follow('Vault login')).to.match(/^true$/m);
+    expect(await readHealthPart('key-providers')).to.equal('up');
+    expect(await typeSection('Vault login')).to.match(/^true$/m);
     expect(machine.setting('VAULT_SECRET_ID')).to.not.equal(data.secret_id);
     const login = { role_id: 'vidimus', secret_id: data.secret_id };
     expect((await vault.call('POST', 'auth/approle/login', login)).status, 'the former').to.equal(400);
@@ -334,14 +337,14 @@ describe('the commands that rotate secrets of other servers', () => {
   it('give the service another secret at the identity provider', async () => {
     provider = await startUpstreamProvider({ clients: [] });
     await type('sed -i /^AUTH_CLIENT/d /etc/vidimus/secrets.env');
-    // That of this test has no TLS, which production asks for.
+    // The provider of this test has no TLS, which production requires.
     configure(
       `NODE_ENV=development\nOIDC=${provider.issuer}\nOIDC_CLIENT_ID=${CONFIDENTIAL_CLIENT.clientId}\nOIDC_CLIENT_SECRET=the former secret`,
     );
     await type('systemctl restart vidimus');
-    expect(await partOf('identity-provider')).to.equal('down');
+    expect(await readHealthPart('identity-provider')).to.equal('down');
     machine.set('NEW_SECRET', CONFIDENTIAL_CLIENT.clientSecret);
-    expect(await follow('Identity provider client')).to.equal('true');
+    expect(await typeSection('Identity provider client')).to.equal('true');
   });
 });
 
@@ -352,12 +355,12 @@ describe('the table of limits', () => {
   });
   after(() => service.close());
 
-  it('is the one that the code makes', async () => {
+  it('equals the generated table', async () => {
     const text = readFileSync(new URL('../../docs/reference/limits.md', import.meta.url), 'utf8');
     const [, table] = text.split(/<!-- \/?limits -->/);
     const document = (await service.call('GET', '/openapi.json')).body;
-    const made = describeLimits(collectRoutes(service.service.container), document);
-    expect(table?.trim(), '`npm run docs:limits` writes it anew').to.equal(made);
-    for (const row of ['`POST /oauth2/token`', '`GET /session?limit`']) expect(made).to.include(row);
+    const setupCommands = describeLimits(collectRoutes(service.service.container), document);
+    expect(table?.trim(), '`npm run docs:limits` writes it anew').to.equal(setupCommands);
+    for (const row of ['`POST /oauth2/token`', '`GET /session?limit`']) expect(setupCommands).to.include(row);
   });
 });

@@ -50,7 +50,7 @@ describe('the pages about verifying', () => {
   let service: TestService;
   let tenant: { id: string; token: string };
   let backend: Backend;
-  let authority: string;
+  let ca: string;
   let licence: HeldCredential;
 
   before(async () => {
@@ -59,7 +59,7 @@ describe('the pages about verifying', () => {
     // The trust list of the example cannot be fetched, so the write succeeds with a warning.
     backend.on('/attestations.jwt', (response) => response.writeHead(404).end());
     tenant = await createTenant(service, 'acme');
-    authority = (await call('GET', '/key-chain/signing')).body.rootCertificate;
+    ca = (await call('GET', '/key-chain/signing')).body.rootCertificate;
     for (const request of ISSUING) if (isConfiguration(request)) await send(request);
     licence = await collect('mdl');
     const entities = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
@@ -76,25 +76,25 @@ describe('the pages about verifying', () => {
     service.call(method, path, { token: tenant.token, ...(json === undefined ? {} : { json }) });
 
   /** The JSON of a page with the addresses, the certificate and the key identifier of this service. */
-  function adapted(text: string) {
-    const keyId = new X509Certificate(authority).getExtension(SubjectKeyIdentifierExtension)?.keyId ?? '';
+  function adaptToTest(text: string) {
+    const keyId = new X509Certificate(ca).getExtension(SubjectKeyIdentifierExtension)?.keyId ?? '';
     return JSON.parse(
-      withCertificate(text, authority)
+      withCertificate(text, ca)
         .replaceAll(/https:\/\/(verifier|issuer)\.example/g, service.address)
         .replaceAll(/https:\/\/lists\.example|http:\/\/127\.0\.0\.1:8080/g, backend.url)
         .replace(SAMPLE_KEY_ID, Buffer.from(keyId, 'hex').toString('base64url')),
     );
   }
   async function send({ method, path, text }: PageRequest) {
-    const answer = await call(method, path, adapted(text));
+    const answer = await call(method, path, adaptToTest(text));
     expect(answer.status, `${path} ${text}: ${answer.text}`).to.equal(method === 'POST' ? 201 : 200);
     return answer.body;
   }
-  const requestWith = (mark: string) => PAGE.requests.find(({ text }) => text.includes(mark));
+  const findRequest = (fragment: string) => PAGE.requests.find(({ text }) => text.includes(fragment));
   /** Sends the first configuration of the pages, then the request that contains `mark`. */
-  async function configure(mark: string) {
-    for (const request of [PAGE.requests[0], requestWith(mark)]) {
-      if (request === undefined) throw new Error(`no request of the pages contains ${mark}`);
+  async function configure(fragment: string) {
+    for (const request of [PAGE.requests[0], findRequest(fragment)]) {
+      if (request === undefined) throw new Error(`no request of the pages contains ${fragment}`);
       await send(request);
     }
   }
@@ -104,19 +104,19 @@ describe('the pages about verifying', () => {
     const claims = offers.find((offer) => id in offer);
     return issue(service, tenant, id, { credentialClaims: claims });
   }
-  const sessionOf = async (id: string) => (await call('GET', `/session/${id}`)).body;
+  const readSession = async (id: string) => (await call('GET', `/session/${id}`)).body;
 
   /** A wallet that presents matching credentials and confirms transaction data. */
-  async function present(asked: FetchedRequest, card?: HeldCredential): Promise<Answer> {
-    const held = card ?? (await collect('student'));
+  async function present(request: FetchedRequest, credential?: HeldCredential): Promise<Answer> {
+    const presentedCredential = credential ?? (await collect('student'));
     const vpToken: Record<string, string[]> = {};
-    for (const { id, meta } of asked.payload['dcql_query'].credentials) {
-      if (meta.doctype_value === LICENCE) vpToken[id] = [show(asked)];
+    for (const { id, meta } of request.payload['dcql_query'].credentials) {
+      if (meta.doctype_value === LICENCE) vpToken[id] = [show(request)];
       if (meta.vct_values?.includes(STUDENT)) {
-        vpToken[id] = [bindToRequest(asked, held, undefined, confirmation(asked, id))];
+        vpToken[id] = [bindToRequest(request, presentedCredential, undefined, confirmation(request, id))];
       }
     }
-    return postResponse(service, asked, await responseForm(asked, vpToken));
+    return postResponse(service, request, await responseForm(request, vpToken));
   }
   function show({ payload }: FetchedRequest): string {
     const { client_id: clientId, response_uri: responseUri, nonce, client_metadata } = payload;
@@ -130,52 +130,52 @@ describe('the pages about verifying', () => {
     );
     const hashes = entries.map((entry) => createHash('sha256').update(entry).digest('base64url'));
     if (hashes.length === 0) return {};
-    const { transaction_data_hashes_alg: named } = JSON.parse(Buffer.from(entries[0] ?? '', 'base64url').toString());
+    const { transaction_data_hashes_alg: hashAlgorithm } = JSON.parse(Buffer.from(entries[0] ?? '', 'base64url').toString());
     // TS12: a European wallet states the authentication of the user for payments.
     const amr = [{ knowledge: 'pin_6_or_more_digits' }, { possession: 'key_in_remote_wscd' }];
-    const strong = { transaction_data_hashes_alg: 'sha-256', jti: randomUUID(), amr };
+    const strongAuthentication = { transaction_data_hashes_alg: 'sha-256', jti: randomUUID(), amr };
     const { response_mode } = payload;
-    return { transaction_data_hashes: hashes, ...(named !== undefined && { ...strong, response_mode }) };
+    return { transaction_data_hashes: hashes, ...(hashAlgorithm !== undefined && { ...strongAuthentication, response_mode }) };
   }
 
   it('contain requests that the service accepts in this order and that a wallet can answer', async () => {
-    const answered: string[] = [];
+    const acceptedRequests: string[] = [];
     for (const request of PAGE.requests) {
       const body = await send(request);
       if (body.dcApi !== undefined) continue;
-      const { response_type: _, requestId, ...offer } = adapted(request.text);
+      const { response_type: _, requestId, ...offer } = adaptToTest(request.text);
       const id = requestId ?? body.id;
-      const asked = await requestPresentation(service, tenant.token, id, requestId === undefined ? {} : offer);
-      const { status } = await present(asked);
-      const seen = await sessionOf(asked.session);
-      expect([status, seen.status], `${request.text} ${seen.failure?.message}`).to.deep.equal([200, 'completed']);
-      answered.push(...seen.credentials.map((credential: { id: string }) => credential.id));
+      const presentationRequest = await requestPresentation(service, tenant.token, id, requestId === undefined ? {} : offer);
+      const { status } = await present(presentationRequest);
+      const session = await readSession(presentationRequest.session);
+      expect([status, session.status], `${request.text} ${session.failure?.message}`).to.deep.equal([200, 'completed']);
+      acceptedRequests.push(...session.credentials.map((credential: { id: string }) => credential.id));
     }
-    expect(new Set(answered)).to.deep.equal(new Set(['card', 'licence', 'cards']));
+    expect(new Set(acceptedRequests)).to.deep.equal(new Set(['card', 'licence', 'cards']));
   });
 
   describe('show the webhook body', () => {
-    const delivered = async (card?: HeldCredential) => {
+    const deliverWebhook = async (credential?: HeldCredential) => {
       await configure('"webhook"');
       backend.clearCalls();
-      const asked = await requestPresentation(service, tenant.token, 'enrolment');
-      await present(asked, card);
+      const request = await requestPresentation(service, tenant.token, 'enrolment');
+      await present(request, credential);
       const [delivery] = backend.callsTo('/presented');
       const { credentials = [], ...body } = (delivery?.body ?? {}) as { credentials?: Record<string, unknown>[] };
       const issuer = { subject: '<subject>', fingerprint: '<fingerprint>', anchor: '<anchor>' };
       const results = withoutIssuers(credentials).map((result) => ({ ...result, ...(result['values'] !== undefined && { issuer }) }));
-      return JSON.parse(JSON.stringify({ ...body, credentials: results }).replace(asked.session, '<session>'));
+      return JSON.parse(JSON.stringify({ ...body, credentials: results }).replace(request.session, '<session>'));
     };
-    const shown = codeBlocks(PAGE, 'jsonc').map((text) => JSON.parse(text));
+    const documentedBodies = codeBlocks(PAGE, 'jsonc').map((text) => JSON.parse(text));
 
     it('of a completed session', async () => {
-      expect(await delivered()).to.deep.equal(shown[0]);
+      expect(await deliverWebhook()).to.deep.equal(documentedBodies[0]);
     });
     it('of a rejected presentation', async () => {
-      const card = await collect('student');
-      const revoked = await call('POST', '/session/revoke', { sessionId: card.session, status: 1 });
-      expect(revoked.status).to.equal(201);
-      expect(await delivered(card)).to.deep.equal(shown[1]);
+      const credential = await collect('student');
+      const revocation = await call('POST', '/session/revoke', { sessionId: credential.session, status: 1 });
+      expect(revocation.status).to.equal(201);
+      expect(await deliverWebhook(credential)).to.deep.equal(documentedBodies[1]);
     });
   });
 
@@ -187,26 +187,26 @@ describe('the pages about verifying', () => {
     const script = await startScript(code, port, environment);
     const visit = (path: string, Cookie = '') => fetch(`http://127.0.0.1:${port}${path}`, { headers: { Cookie }, redirect: 'manual' });
     try {
-      const begun = await visit('/ask');
-      const mine = begun.headers.get('set-cookie')?.split(';')[0] ?? '';
-      const theirs = (await visit('/ask')).headers.get('set-cookie')?.split(';')[0] ?? '';
-      const uri = begun.headers.get('location') ?? '';
+      const firstVisit = await visit('/ask');
+      const ownCookie = firstVisit.headers.get('set-cookie')?.split(';')[0] ?? '';
+      const otherCookie = (await visit('/ask')).headers.get('set-cookie')?.split(';')[0] ?? '';
+      const uri = firstVisit.headers.get('location') ?? '';
       const url = new URL(uri).searchParams.get('request_uri') ?? '';
       const { text } = await service.call('GET', url);
       const answer = await present({ session: '', uri, url, text, ...decode(text) });
       const back = new URL(answer.body.redirect_uri);
       expect(back.origin + back.pathname).to.equal(`${SHOP}/done`);
-      const done = `/done${back.search}`;
+      const resultPath = `/done${back.search}`;
       for (const [path, cookie] of [
-        ['/done', mine],
-        [done, theirs],
-        [done, ''],
+        ['/done', ownCookie],
+        [resultPath, otherCookie],
+        [resultPath, ''],
       ]) {
         expect((await visit(path ?? '', cookie)).status, `${path} ${cookie}`).to.equal(403);
       }
-      const welcome = await visit(done, mine);
-      expect([welcome.status, await welcome.text()]).to.deep.equal([200, 'Welcome, Ada']);
-      expect((await visit(done, mine)).status, 'once').to.equal(403);
+      const resultPage = await visit(resultPath, ownCookie);
+      expect([resultPage.status, await resultPage.text()]).to.deep.equal([200, 'Welcome, Ada']);
+      expect((await visit(resultPath, ownCookie)).status, 'once').to.equal(403);
     } finally {
       script.kill();
     }
@@ -214,16 +214,16 @@ describe('the pages about verifying', () => {
 
   it('contain a web page that sends a request through the Digital Credentials API', async () => {
     await configure('"expectedOrigins"');
-    const offer = requestWith('"dc-api"');
+    const offer = findRequest('"dc-api"');
     if (offer === undefined) throw new Error('no offer of the pages contains "dc-api"');
     const { uri, session } = await send(offer);
-    const card = await collect('student');
+    const credential = await collect('student');
     const button: { onclick?: () => Promise<void> } = {};
     const location = { href: '' };
     /** The browser with a wallet, on a page of the shop. */
     const get = async ({ digital }: { digital: { requests: { data: { request: string } }[] } }) => {
       const { payload } = decode(digital.requests[0]?.data.request ?? '');
-      const text = bindToRequest({ payload }, card, undefined, { aud: `origin:${SHOP}` });
+      const text = bindToRequest({ payload }, credential, undefined, { aud: `origin:${SHOP}` });
       return { data: { response: await encryptResponse({ payload }, { vp_token: { card: [text] } }) } };
     };
     const [, code = ''] = /<script type="module">([\s\S]*)<\/script>/.exec(codeBlocks(PAGE, 'html')[0] ?? '') ?? [];
@@ -234,10 +234,10 @@ describe('the pages about verifying', () => {
       location,
     });
     await button.onclick?.();
-    const seen = await sessionOf(session);
-    expect(location.href, seen.failure?.message).to.equal('/done');
-    expect(seen.credentials).to.have.length(1);
-    expect(seen.credentials[0].values).to.deep.include({ name: 'Ada' });
+    const sessionState = await readSession(session);
+    expect(location.href, sessionState.failure?.message).to.equal('/done');
+    expect(sessionState.credentials).to.have.length(1);
+    expect(sessionState.credentials[0].values).to.deep.include({ name: 'Ada' });
   });
 
   it('name every property of a configuration and of an offer', async () => {
@@ -282,9 +282,9 @@ describe('the page about trust lists', () => {
 
   it('names every writable property of the scheme information', async () => {
     const { components } = (await service.call('GET', '/openapi.json')).body;
-    const members = Object.keys(components.schemas.SchemeInformation.properties);
-    expect(members).to.have.length.greaterThan(10);
-    expectPropertiesNamed(PAGE, members);
+    const properties = Object.keys(components.schemas.SchemeInformation.properties);
+    expect(properties).to.have.length.greaterThan(10);
+    expectPropertiesNamed(PAGE, properties);
   });
 });
 
@@ -338,8 +338,8 @@ describe('the page about webhooks', () => {
     await service.close();
   });
 
-  const [begin, configuration, rotation, off] = PAGE.requests;
-  const send = async (request = begin) => {
+  const [enableSigning, configuration, rotation, disableSigning] = PAGE.requests;
+  const send = async (request = enableSigning) => {
     const { method, path, text } = request as NonNullable<typeof request>;
     const json = JSON.parse(text.replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`));
     const answer = await service.call(method, path, { token: tenant.token, json });
@@ -352,8 +352,8 @@ describe('the page about webhooks', () => {
     port = await freePort(createServer);
     const [code = ''] = codeBlocks(PAGE, 'js');
     expect(code.split('\n')).to.have.length.lessThan(41);
-    const here = code.replace("'./verify-webhook.mjs'", JSON.stringify(VERIFIER));
-    backend = await startScript(here, port, { WEBHOOK_SECRETS: secrets.join(' ') });
+    const adaptedCode = code.replace("'./verify-webhook.mjs'", JSON.stringify(VERIFIER));
+    backend = await startScript(adaptedCode, port, { WEBHOOK_SECRETS: secrets.join(' ') });
     await send(configuration);
   };
   const isIssued = async () => {
@@ -367,17 +367,17 @@ describe('the page about webhooks', () => {
   };
 
   it('contains a backend that accepts signed calls with either secret of a rotation', async () => {
-    const { secret: first } = await send(begin);
-    await start(first);
+    const { secret: firstSecret } = await send(enableSigning);
+    await start(firstSecret);
     expect(await isIssued()).to.equal(true);
-    const { secret: second } = await send(rotation);
+    const { secret: secondSecret } = await send(rotation);
     expect(await isIssued(), 'a backend with the previous secret').to.equal(true);
-    await start(second);
+    await start(secondSecret);
     expect(await isIssued(), 'a backend with the new secret').to.equal(true);
-    await start(first, second);
-    await send(begin);
+    await start(firstSecret, secondSecret);
+    await send(enableSigning);
     expect(await isIssued(), 'a backend with neither secret').to.equal(false);
-    await send(off);
+    await send(disableSigning);
     expect(await isIssued(), 'without a signature').to.equal(false);
   });
 
@@ -388,25 +388,25 @@ describe('the page about webhooks', () => {
       const answer = await fetch(`http://127.0.0.1:${port}/claims`, { method: 'POST', body, headers });
       return [answer.status, await answer.text()];
     };
-    const signed = (id: string, configuration: string) => {
+    const signCall = (id: string, configuration: string) => {
       const body = JSON.stringify({ credential_configuration_id: configuration });
       return [body, signatureHeaders(id, body, [key], new Date())] as const;
     };
-    const first = await post(...signed('one', 'badge'));
-    expect(first).to.deep.equal([200, '{"badge":{"name":"Ada"}}']);
-    expect(await post(...signed('one', 'other'))).to.deep.equal(first);
-    expect(await post(...signed('two', 'other'))).to.deep.equal([200, '{"other":{"name":"Ada"}}']);
-    const [, headers] = signed('three', 'badge');
+    const firstSecret = await post(...signCall('one', 'badge'));
+    expect(firstSecret).to.deep.equal([200, '{"badge":{"name":"Ada"}}']);
+    expect(await post(...signCall('one', 'other'))).to.deep.equal(firstSecret);
+    expect(await post(...signCall('two', 'other'))).to.deep.equal([200, '{"other":{"name":"Ada"}}']);
+    const [, headers] = signCall('three', 'badge');
     expect(await post('{}', headers)).to.deep.equal([401, '']);
   });
 
   it('names every webhook and header', async () => {
     const { webhooks } = (await service.call('GET', '/openapi.json')).body;
     for (const name of Object.keys(webhooks)) {
-      const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-      expect(PAGE.text, name).to.match(new RegExp(`^\\| ${words} \\|`, 'm'));
+      const spacedName = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+      expect(PAGE.text, name).to.match(new RegExp(`^\\| ${spacedName} \\|`, 'm'));
     }
-    const members = ['claimsWebhook', 'notificationWebhook', 'notifyWebhook', 'webhook', 'callbackUrl'];
-    expectPropertiesNamed(PAGE, [...members, 'webhook-id', 'webhook-timestamp', 'webhook-signature']);
+    const properties = ['claimsWebhook', 'notificationWebhook', 'notifyWebhook', 'webhook', 'callbackUrl'];
+    expectPropertiesNamed(PAGE, [...properties, 'webhook-id', 'webhook-timestamp', 'webhook-signature']);
   });
 });

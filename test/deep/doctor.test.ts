@@ -31,9 +31,9 @@ describe('doctor', () => {
       ...['settings', 'node', 'memory', 'disk', 'defaults', 'database', 'clock', 'secrets', 'keys', 'lists'],
       ...['address', 'health', 'well-known', 'proxy'],
     );
-    const plain = await runProcess('commands/doctor', ['--strict'], subject.environment);
-    expect(plain.code, plain.stdout).to.equal(0);
-    expect(plain.stdout)
+    const strictOutput = await runProcess('commands/doctor', ['--strict'], subject.environment);
+    expect(strictOutput.code, strictOutput.stdout).to.equal(0);
+    expect(strictOutput.stdout)
       .to.match(/^ok +settings: /m)
       .and.to.include('0 faults, 0 warnings');
   });
@@ -47,8 +47,8 @@ describe('doctor', () => {
     const misspelt = await subject.examine({ STATUS_BITZ: '2' }, '--offline');
     expect(misspelt.code).to.equal(0);
     expect(messages(misspelt.findings, 'warning', 'settings')).to.include('did you mean STATUS_BITS?');
-    const strict = await subject.examine({ STATUS_BITZ: '2' }, '--offline', '--strict');
-    expect(strict.code).to.equal(1);
+    const offlineResult = await subject.examine({ STATUS_BITZ: '2' }, '--offline', '--strict');
+    expect(offlineResult.code).to.equal(1);
   });
 
   it('reports that the service was never started, and creates nothing', async () => {
@@ -67,9 +67,9 @@ describe('doctor', () => {
       .to.include('narrow/issuance/credentials/hooked.json: claimsWebhook.auth.config.headerName')
       .and.to.include('not imported: release 0.1.0 accepted it');
     const folder = fileURLToPath(new URL('../fixtures/releases/2026-11-28/config', import.meta.url));
-    const warned = await subject.examine({ CONFIG_FOLDER: folder }, '--offline');
-    expect(warned.code).to.equal(0);
-    expect(messages(warned.findings, 'warning', 'configuration')).to.include('beta/');
+    const warnedResult = await subject.examine({ CONFIG_FOLDER: folder }, '--offline');
+    expect(warnedResult.code).to.equal(0);
+    expect(messages(warnedResult.findings, 'warning', 'configuration')).to.include('beta/');
   });
 
   it('reports generated secrets that other users can read', async () => {
@@ -86,29 +86,29 @@ describe('doctor', () => {
   it('reports a secret that does not open the database, and former secrets that are not needed', async () => {
     const service = await subject.start();
     await subject.makeTenant();
-    const other = 'another master secret that opens nothing 0123456789';
-    const wrong = await subject.examine({ MASTER_SECRET: other }, '--offline');
-    expect(wrong.code).to.equal(2);
-    expect(messages(wrong.findings, 'fault')).to.include('MASTER_SECRET');
-    expect(wrong.stdout).to.not.include(other);
-    const former = await subject.examine({ MASTER_SECRET: `${other},${MASTER_SECRET}` }, '--offline');
-    expect(former.code).to.equal(0);
-    expect(messages(former.findings, 'warning', 'secrets')).to.include('still required');
+    const otherSecret = 'another master secret that opens nothing 0123456789';
+    const wrongSecretResult = await subject.examine({ MASTER_SECRET: otherSecret }, '--offline');
+    expect(wrongSecretResult.code).to.equal(2);
+    expect(messages(wrongSecretResult.findings, 'fault')).to.include('MASTER_SECRET');
+    expect(wrongSecretResult.stdout).to.not.include(otherSecret);
+    const formerSecretResult = await subject.examine({ MASTER_SECRET: `${otherSecret},${MASTER_SECRET}` }, '--offline');
+    expect(formerSecretResult.code).to.equal(0);
+    expect(messages(formerSecretResult.findings, 'warning', 'secrets')).to.include('still required');
     service.child.kill('SIGTERM');
     await service.ended;
-    const both = { MASTER_SECRET: `${other},${MASTER_SECRET}` };
-    const resealed = await runProcess('commands/reseal', [], { ...subject.environment, ...both });
-    expect(resealed.code, resealed.stderr).to.equal(0);
-    const over = await subject.examine(both, '--offline');
-    expect(messages(over.findings, 'warning', 'secrets')).to.include('no data is sealed under the former');
+    const bothSecrets = { MASTER_SECRET: `${otherSecret},${MASTER_SECRET}` };
+    const resealResult = await runProcess('commands/reseal', [], { ...subject.environment, ...bothSecrets });
+    expect(resealResult.code, resealResult.stderr).to.equal(0);
+    const afterReseal = await subject.examine(bothSecrets, '--offline');
+    expect(messages(afterReseal.findings, 'warning', 'secrets')).to.include('no data is sealed under the former');
   });
 
   it('reports a trust list that was not signed in time', async () => {
     const service = await subject.start();
     const token = await subject.makeTenant();
     await createResource(subject.calls, token, '/trust-list', trustListBody('partners', 'signing'));
-    const fresh = await subject.examine({}, '--offline');
-    expect(messages(fresh.findings, 'ok', 'lists')).to.equal('no trust list has expired');
+    const resultAfterStart = await subject.examine({}, '--offline');
+    expect(messages(resultAfterStart.findings, 'ok', 'lists')).to.equal('no trust list has expired');
     service.child.kill('SIGTERM');
     await service.ended;
     const url = `sqlite:${join(subject.folder, 'vidimus.sqlite')}`;
@@ -120,17 +120,17 @@ describe('doctor', () => {
 
   it('checks backups', async () => {
     const backup = join(subject.folder, 'backup.sqlite');
-    const judge = async (...args: string[]) => (await subject.examine({}, '--offline', ...args)).findings.at(-1);
-    expect(await judge('--backup', backup)).to.include({ check: 'backup', outcome: 'fault' });
+    const checkBackup = async (...args: string[]) => (await subject.examine({}, '--offline', ...args)).findings.at(-1);
+    expect(await checkBackup('--backup', backup)).to.include({ check: 'backup', outcome: 'fault' });
     writeFileSync(backup, 'something');
-    expect(await judge('--backup', backup)).to.include({ check: 'backup', outcome: 'ok' });
+    expect(await checkBackup('--backup', backup)).to.include({ check: 'backup', outcome: 'ok' });
     for (const [hours, outcome] of [
       [30, 'warning'],
       [400, 'fault'],
     ] as const) {
-      const at = new Date(Date.now() - hours * 3_600_000);
-      utimesSync(backup, at, at);
-      expect(await judge('--backup', backup), `${hours} hours`).to.include({ check: 'backup', outcome });
+      const modifiedAt = new Date(Date.now() - hours * 3_600_000);
+      utimesSync(backup, modifiedAt, modifiedAt);
+      expect(await checkBackup('--backup', backup), `${hours} hours`).to.include({ check: 'backup', outcome });
     }
   });
 
@@ -152,44 +152,44 @@ describe('doctor', () => {
       const role = `doctor_${Date.now()}`;
       await rawSql(url, (run) => run(`create role ${role} login password 'word-of-the-role'`));
       try {
-        const limited = new URL(url);
-        limited.username = role;
-        limited.password = 'word-of-the-role';
+        const limitedUrl = new URL(url);
+        limitedUrl.username = role;
+        limitedUrl.password = 'word-of-the-role';
         await rawSql(url, (run) => run(`grant select on all tables in schema public to ${role}`));
-        const bad = await subject.examine({ DATABASE_URL: limited.href }, '--offline');
-        expect(bad.code, bad.stdout).to.equal(2);
-        expect(messages(bad.findings, 'fault', 'database'))
+        const limitedResult = await subject.examine({ DATABASE_URL: limitedUrl.href }, '--offline');
+        expect(limitedResult.code, limitedResult.stdout).to.equal(2);
+        expect(messages(limitedResult.findings, 'fault', 'database'))
           .to.include('may not create tables')
           .and.to.include('may not read and write');
-        expect(bad.stdout).to.not.include('word-of-the-role');
+        expect(limitedResult.stdout).to.not.include('word-of-the-role');
       } finally {
         await rawSql(url, (run) => run(`drop owned by ${role}; drop role ${role}`));
       }
     });
 
     it('suggests a remedy for an empty database and for one that does not exist', async () => {
-      const empty = await databases()
+      const emptyDatabase = await databases()
         .find(({ name }) => name === 'postgres')
         ?.openEmpty();
       try {
-        const behind = await subject.examine({ DATABASE_URL: empty?.url ?? '' }, '--offline');
-        expect(behind.code, behind.stdout).to.equal(0);
-        expect(messages(behind.findings, 'warning', 'database'))
+        const emptyResult = await subject.examine({ DATABASE_URL: emptyDatabase?.url ?? '' }, '--offline');
+        expect(emptyResult.code, emptyResult.stdout).to.equal(0);
+        expect(messages(emptyResult.findings, 'warning', 'database'))
           .to.include('is empty')
           .and.not.to.include('older');
-        await rawSql(empty?.url ?? '', async (run) => {
+        await rawSql(emptyDatabase?.url ?? '', async (run) => {
           await run('create table schema_migrations (name text, executed_at timestamptz)');
         });
-        const older = await subject.examine({ DATABASE_URL: empty?.url ?? '' }, '--offline');
-        expect(older.code, older.stdout).to.equal(0);
-        expect(messages(older.findings, 'warning', 'database'))
+        const olderResult = await subject.examine({ DATABASE_URL: emptyDatabase?.url ?? '' }, '--offline');
+        expect(olderResult.code, olderResult.stdout).to.equal(0);
+        expect(messages(olderResult.findings, 'warning', 'database'))
           .to.include('of an older release')
           .and.not.to.include('empty');
-        const absent = await subject.examine({ DATABASE_URL: `${empty?.url}_absent` }, '--offline');
-        expect(absent.code).to.equal(2);
-        expect(messages(absent.findings, 'fault', 'database')).to.include('does not exist; create it');
+        const absentResult = await subject.examine({ DATABASE_URL: `${emptyDatabase?.url}_absent` }, '--offline');
+        expect(absentResult.code).to.equal(2);
+        expect(messages(absentResult.findings, 'fault', 'database')).to.include('does not exist; create it');
       } finally {
-        await empty?.drop();
+        await emptyDatabase?.drop();
       }
     });
 
@@ -230,20 +230,20 @@ describe('doctor, from outside', () => {
     expect(findings.filter(({ outcome }) => outcome === 'fault')).to.deep.equal([]);
   });
 
-  for (const [what, change, check, words] of [
-    ['takes the token away', { loses: 'authorization' }, 'proxy', 'Authorization does not arrive'],
-    ['keeps well-known documents to itself', { hides: '/.well-known/' }, 'well-known', 'does not reach the service'],
-    ['answers by itself', { hides: '/' }, 'address', 'is not this service'],
-    ['refuses large bodies', { maxBody: 1_048_576 }, 'proxy', 'bodies of 2 MiB'],
-    ['takes headers of answers away', { losesAnswer: 'x-content-type-options' }, 'proxy', 'answers lose'],
+  for (const [description, change, check, message] of [
+    ['removes the token', { dropsRequestHeader: 'authorization' }, 'proxy', 'Authorization does not arrive'],
+    ['does not forward well-known documents', { hiddenPath: '/.well-known/' }, 'well-known', 'does not reach the service'],
+    ['answers instead of the service', { hiddenPath: '/' }, 'address', 'is not this service'],
+    ['rejects large bodies', { maxBody: 1_048_576 }, 'proxy', 'bodies of 2 MiB'],
+    ['removes response headers', { dropsResponseHeader: 'x-content-type-options' }, 'proxy', 'answers lose'],
   ] as const) {
-    it(`reports a proxy that ${what}`, async () => {
+    it(`reports a proxy that ${description}`, async () => {
       const address = await subject.startProxy(change);
       await subject.start({ PUBLIC_URL: address });
       await subject.makeTenant();
       const { findings, stdout } = await subject.examine({ PUBLIC_URL: address });
-      const found = findings.filter(({ outcome }) => outcome !== 'ok');
-      expect(messages(found, undefined, check), stdout).to.include(words);
+      const problems = findings.filter(({ outcome }) => outcome !== 'ok');
+      expect(messages(problems, undefined, check), stdout).to.include(message);
     });
   }
 
@@ -260,8 +260,8 @@ describe('doctor, from outside', () => {
 
   it('reports processes with another public address, and no processes at all', async () => {
     const address = await subject.startProxy();
-    const none = await subject.examine({ PUBLIC_URL: address });
-    expect(messages(none.findings, 'fault', 'address')).to.match(/cannot be reached|is not this service/);
+    const unreachableResult = await subject.examine({ PUBLIC_URL: address });
+    expect(messages(unreachableResult.findings, 'fault', 'address')).to.match(/cannot be reached|is not this service/);
     await subject.start();
     const { findings } = await subject.examine({ PUBLIC_URL: address });
     expect(messages(findings, 'fault', 'address')).to.include('publishes http://localhost:');
@@ -269,16 +269,16 @@ describe('doctor, from outside', () => {
 
   it('reports a broker and an OpenID provider that do not answer', async () => {
     await subject.start();
-    const dead = `127.0.0.1:${await freePort(createServer)}`;
+    const closedAddress = `127.0.0.1:${await freePort(createServer)}`;
     const { code, findings, stdout } = await subject.examine({
-      AMQP_URL: `amqp://user:word-of-the-broker@${dead}`,
-      OIDC: `http://${dead}/realm`,
+      AMQP_URL: `amqp://user:word-of-the-broker@${closedAddress}`,
+      OIDC: `http://${closedAddress}/realm`,
       OIDC_CLIENT_ID: 'vidimus',
       OIDC_CLIENT_SECRET: 'word-of-the-provider',
     });
     expect(code).to.equal(2);
     expect(messages(findings, 'fault', 'broker')).to.include('127.0.0.1');
-    expect(messages(findings, 'fault', 'identity-provider')).to.include(dead);
+    expect(messages(findings, 'fault', 'identity-provider')).to.include(closedAddress);
     expect(stdout).to.not.match(/word-of-the/);
   });
 });

@@ -14,7 +14,7 @@ import { runProgram, stopPrograms } from '../support/programs.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/keycloak/', import.meta.url));
-const read = (name: string) => readFileSync(join(EXAMPLE, name), 'utf8');
+const readExample = (name: string) => readFileSync(join(EXAMPLE, name), 'utf8');
 const SECRETS: Readonly<Record<string, string>> = {
   OIDC_CLIENT_SECRET: 'the secret of the service',
   OPERATOR_SECRET: 'the secret of the operator',
@@ -35,12 +35,12 @@ type Realm = {
   }[];
   readonly users: readonly { readonly serviceAccountClientId: string; readonly realmRoles: readonly string[] }[];
 };
-const REALM = JSON.parse(read('realm.json')) as Realm;
+const REALM = JSON.parse(readExample('realm.json')) as Realm;
 
 type Provider = { readonly issuer: string; stop(): Promise<void> };
 
-/** What Keycloak makes of the realm file, as far as access tokens of service accounts go. */
-function claimsOf(clientId: string): Record<string, unknown> {
+/** Claims of access tokens of service accounts that Keycloak derives from the realm file. */
+function expectedClaims(clientId: string): Record<string, unknown> {
   const { protocolMappers = [] } = REALM.clients.find((client) => client.clientId === clientId) ?? {};
   const account = REALM.users.find(({ serviceAccountClientId }) => serviceAccountClientId === clientId);
   const claims: Record<string, unknown> = { azp: clientId, typ: 'Bearer' };
@@ -49,30 +49,30 @@ function claimsOf(clientId: string): Record<string, unknown> {
     expect(config['access.token.claim']).to.equal('true');
     if (protocolMapper === 'oidc-audience-mapper') claims['aud'] = config['included.custom.audience'];
     else if (protocolMapper === 'oidc-hardcoded-claim-mapper') claims[config['claim.name'] ?? ''] = config['claim.value'];
-    else throw new Error(`a mapper that nobody knows here: ${protocolMapper}`);
+    else throw new Error(`unknown protocol mapper: ${protocolMapper}`);
   }
   return claims;
 }
 
-async function standIn(port: number): Promise<Provider> {
+async function startFakeProvider(port: number): Promise<Provider> {
   const { privateKey, publicKey } = await generateKeyPair('RS256');
   const jwk = { ...(await exportJWK(publicKey)), kid: 'one', alg: 'RS256', use: 'sig' };
   const issuer = `http://localhost:${port}/realms/${REALM.realm}`;
-  const tokenFor = async (basic: string) => {
+  const issueToken = async (basicCredentials: string) => {
     // RFC 6749 section 2.3.1: form-encoded, where a plus is a space.
-    const parts = Buffer.from(basic, 'base64').toString().split(':');
-    const [id = '', secret = ''] = parts.map((part) => decodeURIComponent(part.replaceAll('+', ' ')));
+    const credentialParts = Buffer.from(basicCredentials, 'base64').toString().split(':');
+    const [id = '', secret = ''] = credentialParts.map((part) => decodeURIComponent(part.replaceAll('+', ' ')));
     const client = REALM.clients.find(({ clientId }) => clientId === id);
     if (client?.secret.replace(/^\$\{(\w+)\}$/, (_, name: string) => SECRETS[name] ?? '') !== secret) return;
-    const token = new SignJWT(claimsOf(id)).setProtectedHeader({ alg: 'RS256', kid: 'one', typ: 'JWT' });
+    const token = new SignJWT(expectedClaims(id)).setProtectedHeader({ alg: 'RS256', kid: 'one', typ: 'JWT' });
     const seconds = REALM.accessTokenLifespan;
     const text = await token.setIssuer(issuer).setIssuedAt().setExpirationTime(`${seconds}s`).sign(privateKey);
     return { access_token: text, token_type: 'Bearer', expires_in: seconds };
   };
   const server: Server = createServer(async (request, response) => {
     const path = request.url?.slice(new URL(issuer).pathname.length);
-    const [, basic = ''] = /^Basic (.+)$/.exec(request.headers.authorization ?? '') ?? [];
-    const said: Record<string, unknown> = {
+    const [, basicCredentials = ''] = /^Basic (.+)$/.exec(request.headers.authorization ?? '') ?? [];
+    const tokenResponse: Record<string, unknown> = {
       '/.well-known/openid-configuration': {
         issuer,
         token_endpoint: `${issuer}/token`,
@@ -80,9 +80,9 @@ async function standIn(port: number): Promise<Provider> {
         authorization_endpoint: `${issuer}/auth`,
       },
       '/certs': { keys: [jwk] },
-      '/token': await tokenFor(basic),
+      '/token': await issueToken(basicCredentials),
     };
-    const body = said[path ?? ''];
+    const body = tokenResponse[path ?? ''];
     response.writeHead(body === undefined ? 401 : 200, { 'Content-Type': 'application/json' });
     response.end(JSON.stringify(body ?? { error: 'invalid_client' }));
   });
@@ -96,7 +96,7 @@ async function standIn(port: number): Promise<Provider> {
   };
 }
 
-/** Keycloak itself, where `KEYCLOAK_HOME` says that it is unpacked. */
+/** Starts Keycloak from the folder `KEYCLOAK_HOME`. */
 async function keycloak(home: string, port: number): Promise<Provider> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-keycloak-'));
   cpSync(home, folder, { recursive: true });
@@ -133,8 +133,8 @@ describe(`Keycloak example${HOME === undefined ? ' (realm file only)' : ' (with 
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-example-'));
-    const [port, at] = [await freePort(createTcpServer), await freePort(createTcpServer)];
-    provider = await (HOME === undefined ? standIn(at) : keycloak(HOME, at));
+    const [port, keycloakPort] = [await freePort(createTcpServer), await freePort(createTcpServer)];
+    provider = await (HOME === undefined ? startFakeProvider(keycloakPort) : keycloak(HOME, keycloakPort));
     const address = `http://localhost:${port}`;
     service = await startProcess({
       address,
@@ -184,7 +184,7 @@ describe(`Keycloak example${HOME === undefined ? ' (realm file only)' : ' (with 
   });
 
   it('has a compose file that passes the secrets to the realm, and listens on the loopback interface only', () => {
-    const { keycloak: service } = parse(read('compose.yaml')).services;
+    const { keycloak: service } = parse(readExample('compose.yaml')).services;
     for (const name of Object.keys(SECRETS)) expect(service.environment[name]).to.equal(`\${${name}:?}`);
     expect(service.command).to.include('--import-realm');
     expect(service.volumes).to.deep.equal(['./realm.json:/opt/keycloak/data/import/realm.json:ro']);

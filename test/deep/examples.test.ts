@@ -32,15 +32,15 @@ describe('examples', () => {
   });
 
   const node = { PATH: process.env['PATH'] };
-  /** What somebody has who made a tenant with the script of the examples. */
+  /** Creates a tenant with the script of the examples. */
   const tenant = async (id: string) => {
     const environment = { ...node, VIDIMUS_URL: address, AUTH_CLIENT_ID: service.root.clientId, AUTH_CLIENT_SECRET: service.root.secret };
-    const made = await runProgram(process.execPath, ['make-tenant.mjs', id], { cwd: EXAMPLES, environment });
-    expect(made.code, made.output).to.equal(0);
-    return parseEnv(made.output) as Record<string, string>;
+    const tenantRun = await runProgram(process.execPath, ['make-tenant.mjs', id], { cwd: EXAMPLES, environment });
+    expect(tenantRun.code, tenantRun.output).to.equal(0);
+    return parseEnv(tenantRun.output) as Record<string, string>;
   };
   describe('make-tenant', () => {
-    const make = (args: readonly string[], environment: Record<string, string> = {}) =>
+    const makeTenant = (args: readonly string[], environment: Record<string, string> = {}) =>
       runProgram(process.execPath, ['make-tenant.mjs', ...args], {
         cwd: EXAMPLES,
         environment: {
@@ -51,45 +51,45 @@ describe('examples', () => {
           ...environment,
         },
       });
-    const refused = async (made: ReturnType<typeof make>, why: RegExp) => {
-      const { code, output } = await made;
+    const expectRejected = async (tenantRun: ReturnType<typeof makeTenant>, expectedMessage: RegExp) => {
+      const { code, output } = await tenantRun;
       expect([code, output]).to.deep.equal([1, output.split('\n', 1)[0]?.concat('\n')]);
-      expect(output).to.match(why);
+      expect(output).to.match(expectedMessage);
     };
 
     it('writes a file that only its owner can read, and never overwrites an existing file', async () => {
       const file = join(folder, 'made.env');
-      expect(await make(['made', file])).to.deep.equal({ code: 0, output: '' });
+      expect(await makeTenant(['made', file])).to.deep.equal({ code: 0, output: '' });
       expect(statSync(file).mode & 0o777).to.equal(0o600);
       const text = readFileSync(file, 'utf8');
-      expect(await clientOf(parseEnv(text) as Record<string, string>).get('/issuer/credentials')).to.deep.equal([]);
-      // Nothing is called: the address leads nowhere, and no tenant is made.
-      await refused(make(['another', file], { VIDIMUS_URL: 'http://localhost:1' }), /made\.env is there already/);
+      expect(await createClient(parseEnv(text) as Record<string, string>).get('/issuer/credentials')).to.deep.equal([]);
+      // No call is made and no tenant is created: the address is unreachable.
+      await expectRejected(makeTenant(['another', file], { VIDIMUS_URL: 'http://localhost:1' }), /made\.env is there already/);
       expect(readFileSync(file, 'utf8')).to.equal(text);
     });
 
     it('prints the fault and the remedy in one line, and leaves no file', async () => {
       const file = join(folder, 'none.env');
-      expect((await make(['twice'])).code).to.equal(0);
-      await refused(make(['twice', file]), /a tenant with this id already exists; .* another id than "twice"$/m);
-      const elsewhere = /cannot be reached\. Start the service; .* set VIDIMUS_URL/;
-      await refused(make(['one', file], { VIDIMUS_URL: 'http://localhost:1' }), elsewhere);
-      await refused(make(['one', file], { AUTH_CLIENT_SECRET: 'x'.repeat(32) }), /does not know this AUTH_CLIENT_ID/);
-      await refused(make(['one', file], { AUTH_CLIENT_SECRET: '' }), /run node with --env-file=data/);
-      await refused(make(['Not an id', file]), /^make-tenant: invalid_input: /);
-      await refused(make(['one', join(folder, 'nowhere', 'x.env')]), /ENOENT/);
+      expect((await makeTenant(['twice'])).code).to.equal(0);
+      await expectRejected(makeTenant(['twice', file]), /a tenant with this id already exists; .* another id than "twice"$/m);
+      const unreachableMessage = /cannot be reached\. Start the service; .* set VIDIMUS_URL/;
+      await expectRejected(makeTenant(['one', file], { VIDIMUS_URL: 'http://localhost:1' }), unreachableMessage);
+      await expectRejected(makeTenant(['one', file], { AUTH_CLIENT_SECRET: 'x'.repeat(32) }), /does not know this AUTH_CLIENT_ID/);
+      await expectRejected(makeTenant(['one', file], { AUTH_CLIENT_SECRET: '' }), /run node with --env-file=data/);
+      await expectRejected(makeTenant(['Not an id', file]), /^make-tenant: invalid_input: /);
+      await expectRejected(makeTenant(['one', join(folder, 'nowhere', 'x.env')]), /ENOENT/);
       expect(existsSync(file)).to.equal(false);
     });
   });
 
   const start = async (file: string, environment: Record<string, string>) => {
     const port = await freePort(createServer);
-    const all = { ...node, ...environment, PORT: String(port) };
-    const program = startProgram(process.execPath, [file], { cwd: EXAMPLES, environment: all });
+    const shopEnvironment = { ...node, ...environment, PORT: String(port) };
+    const program = startProgram(process.execPath, [file], { cwd: EXAMPLES, environment: shopEnvironment });
     await waitForAnswer(program, `http://127.0.0.1:${port}/`, { status: file.startsWith('shop') ? 200 : 404 });
     return { program, url: `http://127.0.0.1:${port}` };
   };
-  const clientOf = (settings: Record<string, string>) =>
+  const createClient = (settings: Record<string, string>) =>
     new VidimusClient({
       url: address,
       clientId: settings['VIDIMUS_CLIENT_ID'] ?? '',
@@ -102,7 +102,7 @@ describe('examples', () => {
     let settings: Record<string, string>;
 
     before(async () => {
-      issuer = clientOf(await tenant('state'));
+      issuer = createClient(await tenant('state'));
       await issuer.post('/issuer/credentials', {
         body: {
           id: 'pid',
@@ -113,13 +113,13 @@ describe('examples', () => {
         },
       });
       const { rootCertificate } = await issuer.get('/key-chain/{id}', { path: { id: 'signing' } });
-      const anchors = join(folder, 'anchors.pem');
-      writeFileSync(anchors, rootCertificate ?? '');
-      settings = { ...(await tenant('shop')), TRUST_ANCHORS: anchors };
+      const trustAnchors = join(folder, 'anchors.pem');
+      writeFileSync(trustAnchors, rootCertificate ?? '');
+      settings = { ...(await tenant('shop')), TRUST_ANCHORS: trustAnchors };
     });
 
-    /** A wallet with a PID that says this. */
-    const holderOf = async (isAdult: boolean) => {
+    /** A wallet with a PID with this claim. */
+    const walletWithPid = async (isAdult: boolean) => {
       const wallet = new Openid4vcWallet();
       const { uri } = await issuer.post('/issuer/offer', {
         body: {
@@ -133,30 +133,30 @@ describe('examples', () => {
       if (credential === undefined) throw new Error('no credential came');
       return { wallet, credential };
     };
-    /** A browser that orders. */
+    /** Orders in the shop as a browser does. */
     const order = async () => {
-      const ordered = await fetch(`${shop.url}/orders`, { method: 'POST', redirect: 'manual' });
-      expect(ordered.status).to.equal(303);
-      const [cookie = ''] = (ordered.headers.get('set-cookie') ?? '').split(';');
+      const orderResponse = await fetch(`${shop.url}/orders`, { method: 'POST', redirect: 'manual' });
+      expect(orderResponse.status).to.equal(303);
+      const [cookie = ''] = (orderResponse.headers.get('set-cookie') ?? '').split(';');
       const html = await (await fetch(`${shop.url}/order`, { headers: { Cookie: cookie } })).text();
       expect(html).to.include('<svg');
       const [, uri = ''] = /href="([^"]+)"/.exec(html) ?? [];
       return { cookie, uri: uri.replaceAll('&amp;', '&') };
     };
-    const stateOf = async (cookie: string): Promise<string> => {
+    const readOrderState = async (cookie: string): Promise<string> => {
       const answer = await fetch(`${shop.url}/order/state`, { headers: { Cookie: cookie } });
       return ((await answer.json()) as { state: string }).state;
     };
-    const endOf = async (cookie: string) => {
+    const waitForOrder = async (cookie: string) => {
       for (let tries = 0; tries < 100; tries++) {
-        const state = await stateOf(cookie);
+        const state = await readOrderState(cookie);
         if (!['waiting', 'scanned'].includes(state)) return state;
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
-      throw new Error('the order goes on for ever');
+      throw new Error('the order does not end');
     };
     const present = async (uri: string, isAdult: boolean) => {
-      const { wallet, credential } = await holderOf(isAdult);
+      const { wallet, credential } = await walletWithPid(isAdult);
       const request = await wallet.readRequest(uri);
       expect(request.asked).to.deep.equal({ age: ['age_equal_or_over.18'] });
       await wallet.present(request, credential);
@@ -165,12 +165,12 @@ describe('examples', () => {
     it('sells to adults, notifies only the ordering browser, and restarts', async () => {
       for (const _start of ['the first time', 'again']) {
         shop = await start('shop/shop.mjs', settings);
-        const [{ cookie, uri }, other] = [await order(), await order()];
-        expect(await stateOf(cookie)).to.equal('waiting');
+        const [{ cookie, uri }, otherOrder] = [await order(), await order()];
+        expect(await readOrderState(cookie)).to.equal('waiting');
         await present(uri, true);
-        expect(await endOf(cookie), shop.program.output()).to.equal('approved');
-        expect(await stateOf(other.cookie)).to.equal('waiting');
-        expect(await stateOf('order=guessed')).to.equal('unknown');
+        expect(await waitForOrder(cookie), shop.program.output()).to.equal('approved');
+        expect(await readOrderState(otherOrder.cookie)).to.equal('waiting');
+        expect(await readOrderState('order=guessed')).to.equal('unknown');
         await stopPrograms();
       }
     });
@@ -178,14 +178,14 @@ describe('examples', () => {
     it('rejects minors, and forged webhook calls', async () => {
       shop = await start('shop/shop.mjs', settings);
       const { cookie, uri } = await order();
-      const forged = await fetch(`${shop.url}/webhooks/vidimus`, {
+      const forgedCall = await fetch(`${shop.url}/webhooks/vidimus`, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
         body: JSON.stringify({ session: 's', credentials: [] }),
       });
-      expect(forged.status).to.equal(401);
+      expect(forgedCall.status).to.equal(401);
       await present(uri, false);
-      expect(await endOf(cookie)).to.equal('refused');
+      expect(await waitForOrder(cookie)).to.equal('refused');
     });
 
     it('rejects orders from another site, and by https orders that another host stored in the browser', async () => {
@@ -195,11 +195,11 @@ describe('examples', () => {
       expect([foreign.status, foreign.headers.get('set-cookie')]).to.deep.equal([403, null]);
       await stopPrograms();
       shop = await start('shop/shop.mjs', { ...settings, SHOP_URL: 'https://shop.example' });
-      const ordered = await fetch(`${shop.url}/orders`, { method: 'POST', redirect: 'manual' });
+      const orderResponse = await fetch(`${shop.url}/orders`, { method: 'POST', redirect: 'manual' });
       const [, id = ''] =
-        /^__Host-order=([\w-]+); Path=\/; HttpOnly; Secure; SameSite=Lax$/.exec(ordered.headers.get('set-cookie') ?? '') ?? [];
-      expect(await stateOf(`__Host-order=${id}`)).to.equal('waiting');
-      expect(await stateOf(`order=${id}; x__Host-order=${id}`)).to.equal('unknown');
+        /^__Host-order=([\w-]+); Path=\/; HttpOnly; Secure; SameSite=Lax$/.exec(orderResponse.headers.get('set-cookie') ?? '') ?? [];
+      expect(await readOrderState(`__Host-order=${id}`)).to.equal('waiting');
+      expect(await readOrderState(`order=${id}; x__Host-order=${id}`)).to.equal('unknown');
     });
   });
 
@@ -223,13 +223,13 @@ describe('examples', () => {
       awarded_by: 'University of Acme',
     });
 
-    const early = await offer('4712');
-    expect(await wallet.accept(early.uri, { txCode: early.code }), 'not signed yet').to.deep.equal([]);
+    const earlyOffer = await offer('4712');
+    expect(await wallet.accept(earlyOffer.uri, { txCode: earlyOffer.code }), 'not signed yet').to.deep.equal([]);
     expect((await staff('4712/sign')).status).to.equal(204);
-    const [later] = await wallet.fetchPromised();
-    expect(readableClaims(later?.text ?? '')['name']).to.equal('Alan Turing');
+    const [deferredCredential] = await wallet.fetchPromised();
+    expect(readableClaims(deferredCredential?.text ?? '')['name']).to.equal('Alan Turing');
 
-    const client = clientOf(settings);
+    const client = createClient(settings);
     await client.post('/verifier/config', {
       body: {
         id: 'graduates',
@@ -237,10 +237,10 @@ describe('examples', () => {
       },
     });
     const outcome = async () => {
-      const asked = await client.post('/verifier/offer', { body: { response_type: 'uri', requestId: 'graduates' } });
+      const requestResponse = await client.post('/verifier/offer', { body: { response_type: 'uri', requestId: 'graduates' } });
       if (diploma === undefined) throw new Error('no diploma');
-      await wallet.present(await wallet.readRequest(asked.uri), diploma).catch(() => undefined);
-      return (await client.waitForSession(asked.session, { timeoutMs: 10_000 })).status;
+      await wallet.present(await wallet.readRequest(requestResponse.uri), diploma).catch(() => undefined);
+      return (await client.waitForSession(requestResponse.session, { timeoutMs: 10_000 })).status;
     };
     expect(await outcome()).to.equal('completed');
     const headers = { 'Sec-Fetch-Site': 'cross-site' };
@@ -250,7 +250,7 @@ describe('examples', () => {
     expect((await staff('4711/revoke')).status).to.equal(204);
     expect(await outcome()).to.equal('failed');
     expect((await staff('4713/offer')).status).to.equal(404);
-    const forged = await fetch(`${url}/webhooks/claims`, { method: 'POST', body: '{}' });
-    expect(forged.status).to.equal(401);
+    const forgedCall = await fetch(`${url}/webhooks/claims`, { method: 'POST', body: '{}' });
+    expect(forgedCall.status).to.equal(401);
   });
 });

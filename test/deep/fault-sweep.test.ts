@@ -8,18 +8,18 @@ import { type FaultMode, Faults } from '../support/faults.ts';
 import { CLIENT_ID, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-/** One way through the service that is broken off at every place. */
-type Course = {
+/** A flow whose step is interrupted at every call. */
+type FaultFlow = {
   readonly session: string;
-  /** The step that is swept; each call makes proofs of its own. */
+  /** The tested step; each repetition creates new proofs. */
   readonly step: () => Promise<Answer>;
   /** Statuses of the step when nothing fails. */
   readonly done: number;
-  /** Whether a step that failed may be done again with success. */
+  /** Whether a failed step may succeed when repeated. */
   readonly mayRepeat: boolean;
 };
 
-/** More calls than any step makes. */
+/** Upper bound for the number of calls of a step. */
 const MAX_CALLS = 40;
 
 for (const kind of databases()) {
@@ -67,64 +67,64 @@ for (const kind of databases()) {
 
     const deferral = async () => {
       const { uri, session } = await offer('slow');
-      const own = wallet();
-      const token = await own.accessToken(uri);
-      const answer = await own.request(token, 'slow');
+      const ownWallet = wallet();
+      const token = await ownWallet.accessToken(uri);
+      const answer = await ownWallet.request(token, 'slow');
       expect(answer.status, answer.text).to.equal(202);
-      return { session, own, token, transactionId: String(answer.body.transaction_id) };
+      return { session, own: ownWallet, token, transactionId: String(answer.body.transaction_id) };
     };
 
-    const courses: Readonly<Record<string, () => Promise<Course>>> = {
+    const flows: Readonly<Record<string, () => Promise<FaultFlow>>> = {
       'redeeming a pre-authorized code': async () => {
         const { uri, session } = await offer('card');
-        const own = wallet();
-        const code = await own.code(uri);
-        return { session, step: () => own.redeem(code), done: 200, mayRepeat: true };
+        const ownWallet = wallet();
+        const code = await ownWallet.code(uri);
+        return { session, step: () => ownWallet.redeem(code), done: 200, mayRepeat: true };
       },
       'pushing a request': async () => {
         const { uri, session } = await offer('card', 'authorization_code');
-        const own = wallet();
-        const { grants } = (await own.offer(uri)) as { grants: Record<string, Record<string, string>> };
+        const ownWallet = wallet();
+        const { grants } = (await ownWallet.offer(uri)) as { grants: Record<string, Record<string, string>> };
         const issuer_state = grants['authorization_code']?.['issuer_state'] ?? '';
-        return { session, step: () => own.par({ issuer_state, scope: 'card' }), done: 201, mayRepeat: true };
+        return { session, step: () => ownWallet.par({ issuer_state, scope: 'card' }), done: 201, mayRepeat: true };
       },
       'approving on the page': async () => {
         const { uri, session } = await offer('card', 'authorization_code');
-        const own = wallet();
-        const requestUri = await own.push(uri, 'card');
-        return { session, step: () => own.decide(requestUri), done: 303, mayRepeat: false };
+        const ownWallet = wallet();
+        const requestUri = await ownWallet.push(uri, 'card');
+        return { session, step: () => ownWallet.decide(requestUri), done: 303, mayRepeat: false };
       },
       'redeeming an authorization code': async () => {
         const { uri, session } = await offer('card', 'authorization_code');
-        const own = wallet();
-        const code = await own.authorize(await own.push(uri, 'card'));
-        return { session, step: () => own.redeemCode(code), done: 200, mayRepeat: false };
+        const ownWallet = wallet();
+        const code = await ownWallet.authorize(await ownWallet.push(uri, 'card'));
+        return { session, step: () => ownWallet.redeemCode(code), done: 200, mayRepeat: false };
       },
       'using a refresh token': async () => {
         const { uri, session } = await offer('card', 'authorization_code');
-        const own = wallet();
-        const code = await own.authorize(await own.push(uri, 'card'));
-        const { refresh_token: token } = (await own.redeemCode(code)).body;
-        const step = () => own.refresh(token, { client_id: CLIENT_ID });
+        const ownWallet = wallet();
+        const code = await ownWallet.authorize(await ownWallet.push(uri, 'card'));
+        const { refresh_token: token } = (await ownWallet.redeemCode(code)).body;
+        const step = () => ownWallet.refresh(token, { client_id: CLIENT_ID });
         return { session, step, done: 200, mayRepeat: true };
       },
       'issuing with claims at hand': async () => {
         const { uri, session } = await offer('card');
-        const own = wallet();
-        const token = await own.accessToken(uri);
-        return { session, step: () => own.request(token, 'card'), done: 200, mayRepeat: true };
+        const ownWallet = wallet();
+        const token = await ownWallet.accessToken(uri);
+        return { session, step: () => ownWallet.request(token, 'card'), done: 200, mayRepeat: true };
       },
       'issuing with claims of a backend': async () => {
         const { uri, session } = await offer('hooked');
-        const own = wallet();
-        const token = await own.accessToken(uri);
-        return { session, step: () => own.request(token, 'hooked'), done: 200, mayRepeat: true };
+        const ownWallet = wallet();
+        const token = await ownWallet.accessToken(uri);
+        return { session, step: () => ownWallet.request(token, 'hooked'), done: 200, mayRepeat: true };
       },
       'putting an issuance off': async () => {
         const { uri, session } = await offer('slow');
-        const own = wallet();
-        const token = await own.accessToken(uri);
-        return { session, step: () => own.request(token, 'slow'), done: 202, mayRepeat: true };
+        const ownWallet = wallet();
+        const token = await ownWallet.accessToken(uri);
+        return { session, step: () => ownWallet.request(token, 'slow'), done: 202, mayRepeat: true };
       },
       'completing a deferred credential': async () => {
         const { session, transactionId } = await deferral();
@@ -134,72 +134,72 @@ for (const kind of databases()) {
         return { session, step, done: 200, mayRepeat: false };
       },
       'fetching a deferred credential': async () => {
-        const { session, own, token, transactionId } = await deferral();
+        const { session, own: ownWallet, token, transactionId } = await deferral();
         await post(`/issuer/deferred/${transactionId}/complete`, { claims: { name: 'Ada' } });
         const step = () =>
           service.call('POST', '/acme/deferred_credential', {
-            headers: own.authorization(token, { path: 'deferred_credential' }),
+            headers: ownWallet.authorization(token, { path: 'deferred_credential' }),
             json: { transaction_id: transactionId },
           });
         return { session, step, done: 200, mayRepeat: false };
       },
       'a notification': async () => {
         const { uri, session } = await offer('card');
-        const own = wallet();
-        const token = await own.accessToken(uri);
-        const { notification_id } = (await own.request(token, 'card')).body;
+        const ownWallet = wallet();
+        const token = await ownWallet.accessToken(uri);
+        const { notification_id } = (await ownWallet.request(token, 'card')).body;
         const step = () =>
           service.call('POST', '/acme/notification', {
-            headers: own.authorization(token, { path: 'notification' }),
+            headers: ownWallet.authorization(token, { path: 'notification' }),
             json: { notification_id, event: 'credential_accepted' },
           });
         return { session, step, done: 204, mayRepeat: true };
       },
     };
 
-    for (const [what, begin] of Object.entries(courses)) {
+    for (const [description, startFlow] of Object.entries(flows)) {
       for (const mode of ['before', 'after'] as const) {
-        it(`leaves ${what} before or after a step when the call fails ${mode} its effect`, async () => {
+        it(`leaves ${description} before or after a step when the call fails ${mode} its effect`, async () => {
           let n = 1;
-          for (; n <= MAX_CALLS; n++) if (!(await sweep(await begin(), n, mode))) break;
+          for (; n <= MAX_CALLS; n++) if (!(await sweep(await startFlow(), n, mode))) break;
           expect(n, 'calls that were broken off').to.be.within(2, MAX_CALLS);
         });
       }
     }
 
-    /** @returns false when the step was over before the n-th call. */
-    async function sweep(course: Course, n: number, mode: FaultMode): Promise<boolean> {
-      const { session, step, done, mayRepeat } = course;
+    /** Fails the n-th call of a step and repeats the step. @returns false when the step makes fewer calls. */
+    async function sweep(flow: FaultFlow, n: number, mode: FaultMode): Promise<boolean> {
+      const { session, step, done, mayRepeat } = flow;
       faults.arm(n, mode);
-      const broken = await step();
+      const failedResponse = await step();
       if (!faults.disarm()) {
-        expect(broken.status, `nothing failed: ${broken.text}`).to.equal(done);
+        expect(failedResponse.status, `the call did not fail: ${failedResponse.text}`).to.equal(done);
         return false;
       }
-      const place = `call ${n}, ${mode}`;
-      expect(broken.text, place).not.to.match(/fails (before|after)/);
-      const again = await step();
-      expect(again.status, `${place}, repeated: ${again.text}`).to.be.lessThan(500);
-      const successes = [broken, again].filter(({ status }) => status === done).length;
-      // What can be done once was done once at most; nothing answers with success for nothing.
-      if (!mayRepeat) expect(successes, `${place}: ${broken.status} ${again.status}`).to.be.at.most(1);
-      await expectWhole(session, place);
+      const callDescription = `call ${n}, ${mode}`;
+      expect(failedResponse.text, callDescription).not.to.match(/fails (before|after)/);
+      const repeatedResponse = await step();
+      expect(repeatedResponse.status, `${callDescription}, repeated: ${repeatedResponse.text}`).to.be.lessThan(500);
+      const successes = [failedResponse, repeatedResponse].filter(({ status }) => status === done).length;
+      // A single-use step succeeded at most once, and each success has an effect.
+      if (!mayRepeat) expect(successes, `${callDescription}: ${failedResponse.status} ${repeatedResponse.status}`).to.be.at.most(1);
+      await expectConsistent(session, callDescription);
       return true;
     }
 
-    /** No status entry stands for two credentials, and the session agrees with what is on record. */
-    async function expectWhole(sessionId: string, place: string): Promise<void> {
+    /** Expects unique status entries, and a session that agrees with the stored batches. */
+    async function expectConsistent(sessionId: string, callDescription: string): Promise<void> {
       const session = (await steps().session(sessionId as SessionId))?.session;
       const batches = (await steps().issued(sessionId as SessionId))?.batches ?? [];
       const entries = batches.flatMap((batch) =>
         Array.from({ length: batch.count }, (_, index) => `${batch.statusListId} ${(batch.firstCounter ?? 0) + index}`),
       );
-      expect(new Set(entries).size, `${place}: entries`).to.equal(entries.length);
-      if (session?.status === 'completed') expect(batches, `${place}: completed for nothing`).not.to.be.empty;
+      expect(new Set(entries).size, `${callDescription}: entries`).to.equal(entries.length);
+      if (session?.status === 'completed') expect(batches, `${callDescription}: completed without a credential`).not.to.be.empty;
       const transactions = await steps().deferredTransactions({ sessionId: sessionId as SessionId, limit: 100 });
       for (const { status, batchId } of transactions) {
-        const isOnRecord = batches.some(({ id }) => id === batchId);
-        expect(isOnRecord, `${place}: ${status}`).to.equal(status === 'ready' || status === 'retrieved');
+        const isRecorded = batches.some(({ id }) => id === batchId);
+        expect(isRecorded, `${callDescription}: ${status}`).to.equal(status === 'ready' || status === 'retrieved');
       }
     }
   });

@@ -32,7 +32,7 @@ describe('first start', () => {
   let folder: string;
   let data: string;
   const file = () => join(data, 'secrets.env');
-  const stored = () => parseEnv(readFileSync(file(), 'utf8'));
+  const readStoredSecrets = () => parseEnv(readFileSync(file(), 'utf8'));
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
@@ -41,24 +41,24 @@ describe('first start', () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   it('generates missing secrets once, readable for the owner only, and prints them once', () => {
-    const first = prepareFirstStart({ DATA_FOLDER: data });
-    const settings = readSettings(first.environment);
+    const firstStart = prepareFirstStart({ DATA_FOLDER: data });
+    const settings = readSettings(firstStart.environment);
     expect(settings.MASTER_SECRET[0]).to.match(/^[\w-]{64}$/);
     expect(settings.AUTH_CLIENT_SECRET).to.match(/^[\w-]{32}$/);
-    expect(first.generated).to.deep.equal({ file: file(), clientId: 'root', clientSecret: settings.AUTH_CLIENT_SECRET });
+    expect(firstStart.generated).to.deep.equal({ file: file(), clientId: 'root', clientSecret: settings.AUTH_CLIENT_SECRET });
     expect(statSync(file()).mode & 0o777).to.equal(0o600);
     expect(statSync(data).mode & 0o777).to.equal(0o700);
     expect(readdirSync(data)).to.deep.equal(['secrets.env']);
 
     const text = readFileSync(file(), 'utf8');
-    const second = prepareFirstStart({ DATA_FOLDER: data });
+    const secondStart = prepareFirstStart({ DATA_FOLDER: data });
     const generated = ['MASTER_SECRET', 'AUTH_CLIENT_ID', 'AUTH_CLIENT_SECRET'];
-    for (const start of [first, second]) expect([...start.fromFile]).to.have.members(generated);
-    const own = { DATA_FOLDER: data, AUTH_CLIENT_ID: 'root' };
-    expect([...prepareFirstStart(own).fromFile], 'what the environment says').not.to.include('AUTH_CLIENT_ID');
-    expect(second.generated).to.equal(undefined);
-    expect(second.stored).to.deep.equal({ file: file(), clientId: 'root' });
-    expect(readSettings(second.environment)).to.deep.equal(settings);
+    for (const start of [firstStart, secondStart]) expect([...start.fromFile]).to.have.members(generated);
+    const ownSettings = { DATA_FOLDER: data, AUTH_CLIENT_ID: 'root' };
+    expect([...prepareFirstStart(ownSettings).fromFile], 'what the environment says').not.to.include('AUTH_CLIENT_ID');
+    expect(secondStart.generated).to.equal(undefined);
+    expect(secondStart.stored).to.deep.equal({ file: file(), clientId: 'root' });
+    expect(readSettings(secondStart.environment)).to.deep.equal(settings);
     expect(readFileSync(file(), 'utf8')).to.equal(text);
   });
 
@@ -69,67 +69,69 @@ describe('first start', () => {
 
   it('generates no secret in place of a misspelt variable', () => {
     const secret = 'a master secret for the tests 0123456789';
-    for (const [name, meant] of [
+    for (const [name, suggestedName] of [
       ['MASTER_SECERT', 'MASTER_SECRET'],
       ['MASTERSECRET', 'MASTER_SECRET'],
       ['AUTH_CLIENT_SECRETS', 'AUTH_CLIENT_SECRET'],
     ] as const) {
       const start = () => prepareFirstStart({ DATA_FOLDER: data, [name]: secret });
-      expect(start, name).to.throw(SettingsError, `${name}: is not a setting; did you mean ${meant}?`);
+      expect(start, name).to.throw(SettingsError, `${name}: is not a setting; did you mean ${suggestedName}?`);
       expect(start, name).to.not.throw(SettingsError, secret);
     }
     expect(existsSync(data)).to.equal(false);
-    const given = { DATA_FOLDER: data, MASTER_SECERT: secret, MASTER_SECRET: secret };
-    expect(prepareFirstStart(given).environment['MASTER_SECRET'], 'beside the right one').to.equal(secret);
+    const givenSettings = { DATA_FOLDER: data, MASTER_SECERT: secret, MASTER_SECRET: secret };
+    expect(prepareFirstStart(givenSettings).environment['MASTER_SECRET'], 'beside the right one').to.equal(secret);
   });
 
   it('prints no secret that opens nothing', () => {
     prepareFirstStart({ DATA_FOLDER: data });
     const oidc = { OIDC: 'https://login.example', OIDC_CLIENT_ID: 'vidimus', OIDC_CLIENT_SECRET: 'a-secret' };
-    const later = prepareFirstStart({ DATA_FOLDER: data, ...oidc });
-    expect([later.generated, later.stored]).to.deep.equal([undefined, undefined]);
+    const laterStart = prepareFirstStart({ DATA_FOLDER: data, ...oidc });
+    expect([laterStart.generated, laterStart.stored]).to.deep.equal([undefined, undefined]);
     expect(prepareFirstStart({ DATA_FOLDER: data }).stored).to.include({ clientId: 'root' });
   });
 
   it('generates unique secrets', () => {
-    const [one, other] = ['one', 'other'].map((name) => readSettings(prepareFirstStart({ DATA_FOLDER: join(folder, name) }).environment));
-    expect(one?.MASTER_SECRET).to.not.deep.equal(other?.MASTER_SECRET);
-    expect(one?.AUTH_CLIENT_SECRET).to.not.equal(other?.AUTH_CLIENT_SECRET);
+    const [firstSecrets, secondSecrets] = ['one', 'other'].map((name) =>
+      readSettings(prepareFirstStart({ DATA_FOLDER: join(folder, name) }).environment),
+    );
+    expect(firstSecrets?.MASTER_SECRET).to.not.deep.equal(secondSecrets?.MASTER_SECRET);
+    expect(firstSecrets?.AUTH_CLIENT_SECRET).to.not.equal(secondSecrets?.AUTH_CLIENT_SECRET);
   });
 
   it('generates no configured secrets, and configured secrets override generated ones', () => {
-    const given = { DATA_FOLDER: data, AUTH_CLIENT_ID: 'operator', AUTH_CLIENT_SECRET: 'a-secret-of-the-operator' };
-    const first = prepareFirstStart(given);
-    expect(first.generated, 'nothing to show').to.equal(undefined);
-    expect(Object.keys(stored())).to.deep.equal(['MASTER_SECRET']);
-    const { MASTER_SECRET } = readSettings(first.environment);
-    const own = 'a master secret of our own 0123456789';
-    const later = readSettings(prepareFirstStart({ ...given, MASTER_SECRET: own }).environment);
-    expect(later.MASTER_SECRET).to.deep.equal([own]);
-    expect(stored()['MASTER_SECRET'], 'kept').to.equal(MASTER_SECRET[0]);
+    const givenSettings = { DATA_FOLDER: data, AUTH_CLIENT_ID: 'operator', AUTH_CLIENT_SECRET: 'a-secret-of-the-operator' };
+    const firstStart = prepareFirstStart(givenSettings);
+    expect(firstStart.generated, 'no generated secret').to.equal(undefined);
+    expect(Object.keys(readStoredSecrets())).to.deep.equal(['MASTER_SECRET']);
+    const { MASTER_SECRET } = readSettings(firstStart.environment);
+    const configuredSecret = 'a master secret of our own 0123456789';
+    const laterStart = readSettings(prepareFirstStart({ ...givenSettings, MASTER_SECRET: configuredSecret }).environment);
+    expect(laterStart.MASTER_SECRET).to.deep.equal([configuredSecret]);
+    expect(readStoredSecrets()['MASTER_SECRET'], 'kept').to.equal(MASTER_SECRET[0]);
   });
 
   it('adds secrets that a later start lacks, and keeps existing ones', () => {
     prepareFirstStart({ DATA_FOLDER: data });
-    const { MASTER_SECRET } = stored();
+    const { MASTER_SECRET } = readStoredSecrets();
     writeFileSync(file(), `MASTER_SECRET=${MASTER_SECRET}\n`, { mode: 0o600 });
-    const again = prepareFirstStart({ DATA_FOLDER: data, AUTH_CLIENT_ID: '' });
-    expect(again.generated?.clientId).to.equal('root');
-    expect(stored()).to.include({ MASTER_SECRET, AUTH_CLIENT_ID: 'root' });
+    const repeatedStart = prepareFirstStart({ DATA_FOLDER: data, AUTH_CLIENT_ID: '' });
+    expect(repeatedStart.generated?.clientId).to.equal('root');
+    expect(readStoredSecrets()).to.include({ MASTER_SECRET, AUTH_CLIENT_ID: 'root' });
     expect(statSync(file()).mode & 0o777).to.equal(0o600);
   });
 
   it('generates no new master secret for a database that is sealed under another one', () => {
     prepareFirstStart({ DATA_FOLDER: data });
     writeFileSync(join(data, 'vidimus.sqlite'), '');
-    for (const damaged of ['', 'AUTH_CLIENT_ID=root\n', undefined]) {
+    for (const damagedContent of ['', 'AUTH_CLIENT_ID=root\n', undefined]) {
       rmSync(file(), { force: true });
-      if (damaged !== undefined) writeFileSync(file(), damaged);
+      if (damagedContent !== undefined) writeFileSync(file(), damagedContent);
       expect(() => prepareFirstStart({ DATA_FOLDER: data }))
         .to.throw(SettingsError)
         .with.property('message')
         .that.matches(/MASTER_SECRET.*restore the file/);
-      expect(existsSync(file()) ? readFileSync(file(), 'utf8') : undefined, 'unchanged').to.equal(damaged);
+      expect(existsSync(file()) ? readFileSync(file(), 'utf8') : undefined, 'unchanged').to.equal(damagedContent);
     }
     prepareFirstStart({ DATA_FOLDER: data, MASTER_SECRET: 'a master secret of our own 0123456789' });
   });
@@ -140,7 +142,7 @@ describe('first start', () => {
       const { environment } = prepareFirstStart({ DATA_FOLDER: data, JWT_SECRET });
       expect(readSettings(environment).MASTER_SECRET).to.deep.equal([JWT_SECRET]);
     }
-    expect(stored()).to.not.have.property('MASTER_SECRET');
+    expect(readStoredSecrets()).to.not.have.property('MASTER_SECRET');
   });
 
   it('prefers the former name in the environment to a generated secret', () => {
@@ -152,7 +154,7 @@ describe('first start', () => {
 
   it('restricts an existing file to its owner', () => {
     prepareFirstStart({ DATA_FOLDER: data });
-    const { MASTER_SECRET } = stored();
+    const { MASTER_SECRET } = readStoredSecrets();
     rmSync(file());
     writeFileSync(file(), `MASTER_SECRET=${MASTER_SECRET}\n`, { mode: 0o644 });
     prepareFirstStart({ DATA_FOLDER: data });
@@ -178,14 +180,14 @@ describe('simultaneous first starts', () => {
   it('use the same secrets, also after a start that crashed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
     const module = new URL('../../bootstrap/start/first-start.ts', import.meta.url).href;
-    // Each waits for the same moment.
+    // All processes wait for the same start time.
     const script = `const { prepareFirstStart } = await import(${JSON.stringify(module)});
       while (Date.now() < Number(process.argv[1])) {}
       const { environment, generated } = prepareFirstStart({ DATA_FOLDER: ${JSON.stringify(folder)} });
       console.log(JSON.stringify([environment.MASTER_SECRET, environment.AUTH_CLIENT_SECRET, generated !== undefined]));`;
-    const start = (at: number) =>
+    const start = (startTime: number) =>
       new Promise<[string, string, boolean]>((resolve, reject) => {
-        const child = spawn(process.execPath, ['--input-type=module', '-e', script, String(at)]);
+        const child = spawn(process.execPath, ['--input-type=module', '-e', script, String(startTime)]);
         let output = '';
         child.stdout.on('data', (chunk) => {
           output += chunk;
@@ -193,15 +195,15 @@ describe('simultaneous first starts', () => {
         child.once('exit', () => (output === '' ? reject(new Error('no output')) : resolve(JSON.parse(output))));
       });
     try {
-      for (let round = 0; round < 3; round++) {
+      for (let attempt = 0; attempt < 3; attempt++) {
         rmSync(join(folder, 'secrets.env'), { force: true });
-        const at = Date.now() + 1_500;
-        const all = await Promise.all(Array.from({ length: 6 }, () => start(at)));
-        expect(new Set(all.map(([master]) => master)).size).to.equal(1);
-        expect(new Set(all.map(([, secret]) => secret)).size).to.equal(1);
-        expect(all.filter(([, , isGenerated]) => isGenerated)).to.have.length(1);
+        const startTime = Date.now() + 1_500;
+        const starts = await Promise.all(Array.from({ length: 6 }, () => start(startTime)));
+        expect(new Set(starts.map(([masterSecrets]) => masterSecrets)).size).to.equal(1);
+        expect(new Set(starts.map(([, secret]) => secret)).size).to.equal(1);
+        expect(starts.filter(([, , isGenerated]) => isGenerated)).to.have.length(1);
         const { MASTER_SECRET } = parseEnv(readFileSync(join(folder, 'secrets.env'), 'utf8'));
-        expect(MASTER_SECRET).to.equal(all[0]?.[0]);
+        expect(MASTER_SECRET).to.equal(starts[0]?.[0]);
       }
       rmSync(join(folder, 'secrets.env'));
       writeFileSync(join(folder, 'secrets.env.lock'), '');
@@ -261,22 +263,22 @@ async function answers(address: string): Promise<boolean> {
   }
 }
 
-/** Starts the service by a command, waits until it answers, and ends the command alone by SIGTERM. @returns whether it still answers. */
+/** Starts the service by a command, and sends SIGTERM to the command only. @returns whether the service still answers. */
 async function endCommand(command: string, args: readonly string[], isEnded: (address: string) => Promise<boolean>): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-command-'));
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
   const environment = { HOME: folder, DATA_FOLDER: folder, PORT: String(port), DRAIN_SECONDS: '0' };
-  // A group of its own, so that the signal reaches the command and no other process.
+  // A separate process group, so that the signal reaches only the command.
   const child = spawn(command, args, { cwd: ROOT, env: { ...minimalEnvironment(), ...environment }, stdio: 'ignore', detached: true });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const exited = new Promise((resolve) => child.once('exit', resolve));
   try {
     while (!(await answers(address))) {
       expect(child.exitCode, `${command} has ended`).to.equal(null);
       await setTimeout(50);
     }
     child.kill('SIGTERM');
-    await ended;
+    await exited;
     return await isEnded(address);
   } finally {
     try {
@@ -306,20 +308,23 @@ const SOURCES = ['domain', 'application', 'adapters', 'bootstrap', 'config', 'pa
 const FILES = ['package.json', 'package-lock.json'];
 
 describe('program that npm start runs', () => {
-  let tree: string;
+  let sourceTree: string;
 
   beforeEach(() => {
-    tree = realpathSync(mkdtempSync(join(tmpdir(), 'vidimus-build-')));
-    for (const name of [...SOURCES, ...FILES]) cpSync(join(ROOT, name), join(tree, name), { recursive: true });
-    symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
+    sourceTree = realpathSync(mkdtempSync(join(tmpdir(), 'vidimus-build-')));
+    for (const name of [...SOURCES, ...FILES]) cpSync(join(ROOT, name), join(sourceTree, name), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(sourceTree, 'node_modules'));
   });
-  afterEach(() => rmSync(tree, { recursive: true, force: true }));
+  afterEach(() => rmSync(sourceTree, { recursive: true, force: true }));
 
   const program = () =>
-    execFileSync(process.execPath, [join(tree, 'tools/program.mjs')], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
-  const stamp = () => readFileSync(join(tree, 'dist/sources.txt'), 'utf8');
-  /** It takes no arguments, and says so before anything else. */
-  const refuse = (file: string): string => {
+    execFileSync(process.execPath, [join(sourceTree, 'tools/program.mjs')], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  const stamp = () => readFileSync(join(sourceTree, 'dist/sources.txt'), 'utf8');
+  /** The service rejects arguments before any other check. */
+  const expectRejected = (file: string): string => {
     try {
       return execFileSync(process.execPath, [file, 'argument'], { encoding: 'utf8', stdio: 'pipe' });
     } catch (error) {
@@ -328,32 +333,32 @@ describe('program that npm start runs', () => {
   };
 
   it('is built from the sources, and rebuilt after a source was changed, added or removed', () => {
-    const built = join(tree, 'dist/bootstrap/main.js');
-    expect(program()).to.equal(built);
-    expect(refuse(built)).to.include('accepts no arguments');
-    const source = join(tree, 'bootstrap/run.ts');
-    for (const [word, change] of [
+    const buildStamp = join(sourceTree, 'dist/bootstrap/main.js');
+    expect(program()).to.equal(buildStamp);
+    expect(expectRejected(buildStamp)).to.include('accepts no arguments');
+    const source = join(sourceTree, 'bootstrap/run.ts');
+    for (const [description, change] of [
       ['changed', () => appendFileSync(source, "\nconsole.error('changed');\n")],
-      ['came', () => cpSync(join(tree, 'bootstrap/main.ts'), join(tree, 'bootstrap/further.ts'))],
-      ['went', () => rmSync(join(tree, 'bootstrap/further.ts'))],
+      ['came', () => cpSync(join(sourceTree, 'bootstrap/main.ts'), join(sourceTree, 'bootstrap/further.ts'))],
+      ['went', () => rmSync(join(sourceTree, 'bootstrap/further.ts'))],
     ] as const) {
-      const before = stamp();
+      const stampBefore = stamp();
       change();
-      expect(program(), word).to.equal(built);
-      const after = stamp();
-      expect(after, word).to.not.equal(before);
-      expect(refuse(built), word).to.include('changed');
-      expect(program(), word).to.equal(built);
-      expect(stamp()).to.equal(after);
+      expect(program(), description).to.equal(buildStamp);
+      const stampAfter = stamp();
+      expect(stampAfter, description).to.not.equal(stampBefore);
+      expect(expectRejected(buildStamp), description).to.include('changed');
+      expect(program(), description).to.equal(buildStamp);
+      expect(stamp()).to.equal(stampAfter);
     }
   });
 
   it('consists of the unbuilt sources when they cannot be built', () => {
-    const source = join(tree, 'bootstrap/main.ts');
-    writeFileSync(join(tree, 'bootstrap/run.ts'), 'this is no program');
+    const source = join(sourceTree, 'bootstrap/main.ts');
+    writeFileSync(join(sourceTree, 'bootstrap/run.ts'), 'this is no program');
     expect(program()).to.equal(source);
-    // Without the packages of developers.
-    rmSync(join(tree, 'node_modules'));
+    // Without development dependencies.
+    rmSync(join(sourceTree, 'node_modules'));
     expect(program()).to.equal(source);
   });
 
@@ -363,19 +368,19 @@ describe('program that npm start runs', () => {
       readdirSync(join(folder, 'adapters/persistence/migrations/postgres'))
         .filter((file) => /^Migration.*\.[jt]s$/.test(file))
         .map((file) => file.slice(0, -3));
-    expect(migrations(join(tree, 'dist'))).to.deep.equal(migrations(tree));
+    expect(migrations(join(sourceTree, 'dist'))).to.deep.equal(migrations(sourceTree));
     for (const file of [
       'bootstrap/workers/worker.js',
       'adapters/kms/pkcs11/session-worker.js',
       'bootstrap/workers/trust-list-thread.js',
       'adapters/persistence/sqlite/checkpoint-worker.js',
     ])
-      expect(existsSync(join(tree, 'dist', file)), file).to.equal(true);
-    const parts = readdirSync(join(tree, 'dist/parts'));
+      expect(existsSync(join(sourceTree, 'dist', file)), file).to.equal(true);
+    const parts = readdirSync(join(sourceTree, 'dist/parts'));
     expect(parts.filter((name) => /^service-.*\.js$/.test(name))).to.have.length(1);
-    const beyondAscii = parts.filter(
-      (name) => name.endsWith('.js') && /[^\0-\x7f]/.test(readFileSync(join(tree, 'dist/parts', name), 'utf8')),
+    const nonAsciiFiles = parts.filter(
+      (name) => name.endsWith('.js') && /[^\0-\x7f]/.test(readFileSync(join(sourceTree, 'dist/parts', name), 'utf8')),
     );
-    expect(beyondAscii, 'kept in twice the memory').to.deep.equal([]);
+    expect(nonAsciiFiles, 'kept in twice the memory').to.deep.equal([]);
   });
 });

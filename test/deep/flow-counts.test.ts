@@ -1,17 +1,17 @@
 import { expect } from 'chai';
 import { type AllCounts, countFlows, readCounts } from '../bench/counts.ts';
 
-/** Certificates are a few bytes longer or shorter, by the signature on them, and so is a position in a status list. */
-const BYTES_APART = 24;
+/** The lengths of certificates and of status list indices vary by a few bytes. */
+const BYTES_TOLERANCE = 24;
 
-/** What is recorded, with the counted bytes wherever they are as good as the same. */
-function withBytesOf(recorded: AllCounts, counted: AllCounts): AllCounts {
-  const flows = Object.entries(recorded).map(([flow, steps]) => [
+/** The recorded counts, with the measured bytes where both are within the tolerance. */
+function withCountedBytes(recordedCounts: AllCounts, measuredCounts: AllCounts): AllCounts {
+  const flows = Object.entries(recordedCounts).map(([flow, steps]) => [
     flow,
     Object.fromEntries(
       Object.entries(steps).map(([step, counts]) => {
-        const { bytes } = counted[flow]?.[step] ?? {};
-        const isSame = Math.abs((bytes ?? 0) - (counts.bytes ?? 0)) <= BYTES_APART;
+        const { bytes } = measuredCounts[flow]?.[step] ?? {};
+        const isSame = Math.abs((bytes ?? 0) - (counts.bytes ?? 0)) <= BYTES_TOLERANCE;
         return [step, isSame && bytes !== undefined ? { ...counts, bytes } : counts];
       }),
     ),
@@ -21,9 +21,9 @@ function withBytesOf(recorded: AllCounts, counted: AllCounts): AllCounts {
 
 describe('requests of wallets and backends', () => {
   it('use exactly the database and cryptography calls of test/bench/counts.json', async function () {
-    const counted = await countFlows();
-    if (counted === undefined) return this.skip();
+    const measuredCounts = await countFlows();
+    if (measuredCounts === undefined) return this.skip();
     const advice = 'if that is meant, `npm run bench -- --count` writes it down';
-    expect(counted, advice).to.deep.equal(withBytesOf(readCounts(), counted));
+    expect(measuredCounts, advice).to.deep.equal(withCountedBytes(readCounts(), measuredCounts));
   });
 });

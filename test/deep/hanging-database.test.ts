@@ -11,10 +11,10 @@ import { type HangingProxy, hangingProxy } from '../support/proxies.ts';
 
 const POOL = 3;
 const TIMEOUT_SECONDS = 1;
-/** Waiting for a connection, then for the answer to one statement, and some for a busy machine. */
+/** The timeouts of a connection and of a statement, with a reserve for a busy machine. */
 const BOUND_MS = 2 * TIMEOUT_SECONDS * 1000 + 3_000;
 
-const open = (url: string) =>
+const openStore = (url: string) =>
   OrmStore.open(
     { url, poolSize: POOL, timeoutSeconds: TIMEOUT_SECONDS },
     new MasterCipher({ masterSecrets: ['a master secret of decent length'] }),
@@ -22,7 +22,7 @@ const open = (url: string) =>
 
 const [postgres] = databases().filter(({ name }) => name === 'postgres');
 
-/** Connections that nobody closes and nothing passes on any more: only a limit of our own ends them. */
+/** Connections that stay open without traffic: only the service's own timeout ends them. */
 describe('database that does not respond', () => {
   let database: TestDatabase | undefined;
   let proxy: HangingProxy;
@@ -32,7 +32,7 @@ describe('database that does not respond', () => {
     database = await postgres?.open();
     if (database === undefined) return this.skip();
     proxy = await hangingProxy(database.url);
-    store = await open(proxy.url);
+    store = await openStore(proxy.url);
   });
   beforeEach(async () => {
     tenantId = await addTenant(store);
@@ -45,7 +45,7 @@ describe('database that does not respond', () => {
   });
 
   const head = () => stepsOf(store, tenantId).state();
-  /** As many connections as there may be, each of which has served. */
+  /** Fills the pool with used connections. */
   const fillPool = () => Promise.all(Array.from({ length: POOL }, () => stepsOf(store, tenantId).commit({ uses: [] })));
   const addClient = () => store.forTenant(tenantId, ({ clients }) => clients.add(aClient(tenantId)), { by: 'system' });
   const clientIds = () => store.forTenant(tenantId, async ({ clients }) => (await clients.list()).map(({ clientId }) => clientId));
@@ -58,8 +58,8 @@ describe('database that does not respond', () => {
     expect(outcome).to.be.instanceOf(StoreUnavailableError);
     expect(performance.now() - start).to.be.below(BOUND_MS);
   };
-  /** Once the database can be reached again, callers are served on new connections. */
-  const serves = async () => {
+  /** Expects that callers are served on new connections once the database is reachable again. */
+  const expectServing = async () => {
     proxy.forward();
     const start = performance.now();
     for (let n = 0; n < POOL * 2; n++) expect((await head())?.id).to.equal(tenantId);
@@ -71,14 +71,14 @@ describe('database that does not respond', () => {
     await head();
     proxy.hang();
     await unavailable(head());
-    await serves();
+    await expectServing();
   });
 
   it('fails the running statement of every pooled connection, and the requests that wait for a connection', async () => {
     await fillPool();
     proxy.hang();
     await Promise.all(Array.from({ length: POOL * 5 }, () => unavailable(stepsOf(store, tenantId).commit({ uses: [] }))));
-    await serves();
+    await expectServing();
   });
 
   it('fails new statements while it does not respond', async () => {
@@ -87,14 +87,14 @@ describe('database that does not respond', () => {
     for (let n = 0; n < 2; n++) {
       await Promise.all([unavailable(stepsOf(store, tenantId).commit({ uses: [] })), unavailable(addClient())]);
     }
-    await serves();
+    await expectServing();
   });
 
   it('fails a unit of work before its first statement', async () => {
     await fillPool();
     proxy.hang();
     await Promise.all(Array.from({ length: POOL + 1 }, () => unavailable(addClient())));
-    await serves();
+    await expectServing();
   });
 
   it('fails a unit of work between two statements, and its locks are released', async () => {
@@ -109,7 +109,7 @@ describe('database that does not respond', () => {
       { by: 'system', exclusive: true },
     );
     await unavailable(work);
-    await serves();
+    await expectServing();
     expect(await clientIds()).to.not.include(client.clientId);
   });
 
@@ -124,7 +124,7 @@ describe('database that does not respond', () => {
       { by: 'system' },
     );
     await unavailable(work);
-    await serves();
+    await expectServing();
     expect(await clientIds()).to.include(client.clientId);
   });
 
@@ -133,45 +133,45 @@ describe('database that does not respond', () => {
     for (const session of sessions) await stepsOf(store, tenantId).commit(sessionOpening(session));
     proxy.hang();
     await Promise.all(sessions.map(({ id }) => unavailable(stepsOf(store, tenantId).commit(sessionRemoval(id, 'system')))));
-    await serves();
+    await expectServing();
   });
 
   it('loses unused connections', async () => {
     await fillPool();
     proxy.hang();
     await new Promise((resolve) => setTimeout(resolve, (TIMEOUT_SECONDS + 1.5) * 1000));
-    await serves();
+    await expectServing();
   });
 
   it('does not affect a statement that is answered in time', async () => {
     await rawSql(database?.url ?? '', async (run) => {
-      // Held for less than a statement may take.
-      const held = run(`do $$ begin lock table used_values in exclusive mode; perform pg_sleep(0.7); end $$`);
+      // The lock is held for less than the statement timeout.
+      const blockingQuery = run(`do $$ begin lock table used_values in exclusive mode; perform pg_sleep(0.7); end $$`);
       await new Promise((resolve) => setTimeout(resolve, 100));
       expect(await stepsOf(store, tenantId).commit({ uses: [aUse()] })).to.include({ done: true });
-      await held;
+      await blockingQuery;
     });
   });
 
   it('is not assumed by a process that was paused itself', async () => {
-    // The proxy stands still with this process.
-    const own = await open(database?.url ?? '');
-    const ask = () => Promise.all(Array.from({ length: POOL }, () => stepsOf(own, tenantId).commit({ uses: [] })));
-    await ask();
-    const asked = ask();
+    // The proxy is paused with this process.
+    const ownStore = await openStore(database?.url ?? '');
+    const sendCommits = () => Promise.all(Array.from({ length: POOL }, () => stepsOf(ownStore, tenantId).commit({ uses: [] })));
+    await sendCommits();
+    const pendingCommits = sendCommits();
     await new Promise((resolve) => setImmediate(resolve));
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, (TIMEOUT_SECONDS + 1.5) * 1000);
-    expect(await asked).to.deep.equal([{ done: true }, { done: true }, { done: true }]);
-    await own.close();
+    expect(await pendingCommits).to.deep.equal([{ done: true }, { done: true }, { done: true }]);
+    await ownStore.close();
   });
 
   it('cancels a statement that exceeds the timeout, and keeps the connection', async () => {
     await rawSql(database?.url ?? '', async (run) => {
-      const held = run(`do $$ begin lock table used_values in exclusive mode; perform pg_sleep(2); end $$`);
+      const blockingQuery = run(`do $$ begin lock table used_values in exclusive mode; perform pg_sleep(2); end $$`);
       await new Promise((resolve) => setTimeout(resolve, 100));
       await unavailable(stepsOf(store, tenantId).commit({ uses: [aUse()] }));
       expect(await stepsOf(store, tenantId).grantByCode('none')).to.deep.include({ grant: undefined });
-      await held;
+      await blockingQuery;
     });
   });
 
@@ -185,37 +185,37 @@ describe('database that does not respond', () => {
       },
       { by: 'system', exclusive: true },
     );
-    const waiting = new Promise((resolve) => setTimeout(resolve, 400)).then(() => addClient());
-    await Promise.all([unavailable(work), waiting]);
-    await serves();
+    const delayedCall = new Promise((resolve) => setTimeout(resolve, 400)).then(() => addClient());
+    await Promise.all([unavailable(work), delayedCall]);
+    await expectServing();
   });
 
   it('does not make calls wait for a connection longer than for an answer', async () => {
-    const ends: (() => void)[] = [];
-    const hold = async ({ clients }: TenantReader) => {
+    const endTimes: (() => void)[] = [];
+    const holdConnection = async ({ clients }: TenantReader) => {
       await clients.list();
-      await new Promise<void>((resolve) => ends.push(resolve));
+      await new Promise<void>((resolve) => endTimes.push(resolve));
     };
-    const held = Array.from({ length: POOL }, () => store.forTenant(tenantId, hold, { by: 'system' }));
-    while (ends.length < POOL) await new Promise((resolve) => setTimeout(resolve, 5));
+    const blockingQuery = Array.from({ length: POOL }, () => store.forTenant(tenantId, holdConnection, { by: 'system' }));
+    while (endTimes.length < POOL) await new Promise((resolve) => setTimeout(resolve, 5));
     const start = performance.now();
-    const waiting = Promise.all(Array.from({ length: 10 }, () => unavailable(head())));
-    const more = Promise.all(Array.from({ length: 3 }, () => unavailable(addClient())));
-    await Promise.all([waiting, more]);
+    const waitingReads = Promise.all(Array.from({ length: 10 }, () => unavailable(head())));
+    const furtherWrites = Promise.all(Array.from({ length: 3 }, () => unavailable(addClient())));
+    await Promise.all([waitingReads, furtherWrites]);
     expect(performance.now() - start).to.be.below(TIMEOUT_SECONDS * 1000 + 700);
-    for (const end of ends) end();
-    await Promise.allSettled(held);
-    await serves();
+    for (const end of endTimes) end();
+    await Promise.allSettled(blockingQuery);
+    await expectServing();
   });
 
   it('does not delay the stop of the service beyond the same timeout', async () => {
-    const own = await open(proxy.url);
-    await Promise.all(Array.from({ length: POOL }, () => stepsOf(own, tenantId).commit({ uses: [] })));
+    const ownStore = await openStore(proxy.url);
+    await Promise.all(Array.from({ length: POOL }, () => stepsOf(ownStore, tenantId).commit({ uses: [] })));
     proxy.hang();
     const start = performance.now();
-    const pending = unavailable(stepsOf(own, tenantId).fetchSession('none' as never, NOW));
+    const pending = unavailable(stepsOf(ownStore, tenantId).fetchSession('none' as never, NOW));
     await new Promise((resolve) => setImmediate(resolve));
-    await own.close();
+    await ownStore.close();
     await pending;
     expect(performance.now() - start).to.be.below(BOUND_MS);
   });

@@ -22,11 +22,11 @@ import { databases, type TestDatabase } from '../support/databases.ts';
 import { stubFollowJobs } from '../support/fakes.ts';
 
 const HOURS_MS = 3_600_000;
-const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
+const secondsFromNow = (seconds: number) => new Date(Date.now() + seconds * 1000);
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 const cipher = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 
-/** What the service forgets and who may work, when the clock of its machine is wrong by hours. */
+/** Expiry and job leases when the clock of the machine is off by hours. */
 for (const kind of databases()) {
   describe(`clock that jumps, on ${kind.name}`, () => {
     let database: TestDatabase | undefined;
@@ -45,8 +45,8 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    /** The machine's clock is wrong by so many hours while `work` runs. */
-    const wrongBy = async <T>(hours: number, work: () => Promise<T>): Promise<T> => {
+    /** Runs `work` with a clock that is off by this many hours. */
+    const withClockOff = async <T>(hours: number, work: () => Promise<T>): Promise<T> => {
       const clock = sinon.useFakeTimers({ now: Date.now() + hours * HOURS_MS, toFake: ['Date'] });
       try {
         return await work();
@@ -55,28 +55,28 @@ for (const kind of databases()) {
       }
     };
 
-    const containerOf = () => {
+    const createContainer = () => {
       const container = new Container();
-      const nothing = { execute: async () => ({ rotated: 0, renewed: 0, forgotten: 0, last: undefined }) };
+      const emptyJob = { execute: async () => ({ rotated: 0, renewed: 0, forgotten: 0, last: undefined }) };
       container.bind(Store).toConstantValue(store);
       container.bind(Clock).toConstantValue({ now: () => new Date() });
       container.bind(EventBus).toConstantValue({ publish: () => {} } as unknown as EventBus);
-      const within = <T>(_context: unknown, work: () => T): T => work();
-      const log = { info: () => {}, warn: () => {}, error: () => {}, within };
+      const duringMaintenance = <T>(_context: unknown, work: () => T): T => work();
+      const log = { info: () => {}, warn: () => {}, error: () => {}, within: duringMaintenance };
       container.bind(Log).toConstantValue(log as unknown as Log);
       container.bind(Kms).toConstantValue({ remove: async () => {} } as unknown as Kms);
       container.bind(TenantConfigurations).toConstantValue({} as unknown as TenantConfigurations);
-      container.bind(RenewKeyChains).toConstantValue(nothing as unknown as RenewKeyChains);
+      container.bind(RenewKeyChains).toConstantValue(emptyJob as unknown as RenewKeyChains);
       stubFollowJobs(container);
-      container.bind(RenewTrustLists).toConstantValue(nothing as unknown as RenewTrustLists);
+      container.bind(RenewTrustLists).toConstantValue(emptyJob as unknown as RenewTrustLists);
       container.bind(ServiceSettings).toConstantValue({ sessionTtlSeconds: 86_400 } as unknown as ServiceSettings);
       return container;
     };
-    /** All jobs that a minute brings, in a process whose clock is wrong by so many hours. */
+    /** Runs all jobs of one minute in a process whose clock is off by this many hours. */
     const runJobs = async (hours: number) => {
       const timers = sinon.useFakeTimers({ now: Date.now() + hours * HOURS_MS, toFake: ['Date', 'setInterval', 'clearInterval'] });
       try {
-        const stop = startJobs(containerOf());
+        const stop = startJobs(createContainer());
         await timers.tickAsync(60_000);
         await stop();
       } finally {
@@ -86,7 +86,7 @@ for (const kind of databases()) {
 
     it('a minute ahead allows no second use of a value', async () => {
       const steps = stepsOf(store, tenantId);
-      const values = [aUse('dpop_jti'), aUse('c_nonce'), aUse('client_jti')].map((value) => ({ ...value, expiresAt: inSeconds(300) }));
+      const values = [aUse('dpop_jti'), aUse('c_nonce'), aUse('client_jti')].map((value) => ({ ...value, expiresAt: secondsFromNow(300) }));
       expect(await steps.commit({ uses: values })).to.include({ done: true });
       await runJobs(3);
       for (const value of values) expect(await steps.commit({ uses: [value] }), value.kind).to.include({ done: false });
@@ -94,8 +94,8 @@ for (const kind of databases()) {
 
     it('a minute ahead expires no session and no grant', async () => {
       const { session, grant } = await openOffer(store, tenantId, {
-        session: { createdAt: inSeconds(0), expiresAt: inSeconds(3_600) },
-        grant: { expiresAt: inSeconds(3_600) },
+        session: { createdAt: secondsFromNow(0), expiresAt: secondsFromNow(3_600) },
+        grant: { expiresAt: secondsFromNow(3_600) },
       });
       await runJobs(48);
       expect((await stepsOf(store, tenantId).session(session.id))?.session).to.include({ status: session.status });
@@ -106,20 +106,20 @@ for (const kind of databases()) {
       const { maintenance } = store;
       const job = randomUUID();
       const lease = async (holder: string) => maintenance.tryLease(job, holder, await maintenance.time(), 1);
-      expect(await wrongBy(3, () => lease('dead'))).to.equal(true);
+      expect(await withClockOff(3, () => lease('dead'))).to.equal(true);
       expect(await lease('other')).to.equal(false);
       await pause(1_100);
       expect(await lease('other')).to.equal(true);
     });
 
     it('is reported in the log once a minute, and by the probe', async () => {
-      const warned: string[] = [];
-      const log = { info() {}, error() {}, warn: (line: string) => warned.push(line) } as unknown as Log;
+      const warnings: string[] = [];
+      const log = { info() {}, error() {}, warn: (line: string) => warnings.push(line) } as unknown as Log;
       const clock = { now: () => new Date(Date.now() + 2 * HOURS_MS) };
-      const tell = clockWarning(store, clock, log);
-      for (let i = 0; i < 5; i++) await tell(await store.maintenance.time());
-      expect(warned).to.have.length(1);
-      expect(warned[0]).to.match(/clock of this machine is 7(199|200|201) seconds ahead of that of the database/);
+      const warnAboutClock = clockWarning(store, clock, log);
+      for (let i = 0; i < 5; i++) await warnAboutClock(await store.maintenance.time());
+      expect(warnings).to.have.length(1);
+      expect(warnings[0]).to.match(/clock of this machine is 7(199|200|201) seconds ahead of that of the database/);
       const fault = await clockProbe(store, clock)
         .check()
         .then(
@@ -127,77 +127,80 @@ for (const kind of databases()) {
           (error: Error) => error.message,
         );
       expect(fault).to.match(/ahead of that of the database/);
-      const right = { now: () => new Date() };
-      await clockWarning(store, right, log)(await store.maintenance.time());
-      await clockProbe(store, right).check();
-      expect(warned).to.have.length(1);
+      const correctClock = { now: () => new Date() };
+      await clockWarning(store, correctClock, log)(await store.maintenance.time());
+      await clockProbe(store, correctClock).check();
+      expect(warnings).to.have.length(1);
     });
 
     it('leases a job to one of fifty processes', async () => {
       const { maintenance } = store;
       const job = randomUUID();
-      const ask = async (holder: number) => maintenance.tryLease(job, `${holder}`, await maintenance.time(), 60);
-      const all = (hours: number) => wrongBy(hours, () => Promise.all(Array.from({ length: 25 }, (_, n) => ask(hours + n / 100))));
-      expect([...(await all(3)), ...(await all(-3))].filter(Boolean)).to.have.length(1);
+      const tryLease = async (holder: number) => maintenance.tryLease(job, `${holder}`, await maintenance.time(), 60);
+      const leaseFromMany = (hours: number) =>
+        withClockOff(hours, () => Promise.all(Array.from({ length: 25 }, (_, n) => tryLease(hours + n / 100))));
+      expect([...(await leaseFromMany(3)), ...(await leaseFromMany(-3))].filter(Boolean)).to.have.length(1);
     });
 
     it('grants no lease for longer than its duration', async () => {
       const { maintenance } = store;
       const job = randomUUID();
-      const now = await maintenance.time();
-      const later = new Date(now.getTime() + 3 * HOURS_MS);
-      // As a release did that took the time of its machine.
-      expect(await maintenance.tryLease(job, 'dead', later, 30)).to.equal(true);
-      expect(await maintenance.tryLease(job, 'lost it', now, 0), 'given back').to.equal(false);
-      expect(await maintenance.tryLease(job, 'other', now, 30)).to.equal(true);
+      const storeTime = await maintenance.time();
+      const laterTime = new Date(storeTime.getTime() + 3 * HOURS_MS);
+      // An earlier release used the time of its machine.
+      expect(await maintenance.tryLease(job, 'dead', laterTime, 30)).to.equal(true);
+      expect(await maintenance.tryLease(job, 'lost it', storeTime, 0), 'given back').to.equal(false);
+      expect(await maintenance.tryLease(job, 'other', storeTime, 30)).to.equal(true);
     });
 
     it('back rejects values whose use may have been removed', async () => {
       const steps = stepsOf(store, tenantId);
-      const fresh = { ...aUse('dpop_jti'), expiresAt: inSeconds(300) };
-      const value = { ...aUse('c_nonce'), expiresAt: inSeconds(-3 * 3_600 + 300) };
-      expect(await wrongBy(-3, () => steps.commit({ uses: [fresh, value] }))).to.include({ done: false });
-      expect(await steps.commit({ uses: [fresh] }), 'not remembered either').to.include({ done: true });
+      const unexpiredUse = { ...aUse('dpop_jti'), expiresAt: secondsFromNow(300) };
+      const value = { ...aUse('c_nonce'), expiresAt: secondsFromNow(-3 * 3_600 + 300) };
+      expect(await withClockOff(-3, () => steps.commit({ uses: [unexpiredUse, value] }))).to.include({ done: false });
+      expect(await steps.commit({ uses: [unexpiredUse] }), 'not remembered either').to.include({ done: true });
       const { session, grant } = await openOffer(store, tenantId);
       expect(await steps.commit(grantRedemption(grant, REDEMPTION, [value]), new Date())).to.include({
         done: false,
         part: 'uses',
         kind: 'c_nonce',
       });
-      const claimed = await steps.claimCredentialRequest(session.publicId, [value]);
-      expect(claimed?.replayed).to.equal('c_nonce');
+      const claimResult = await steps.claimCredentialRequest(session.publicId, [value]);
+      expect(claimResult?.replayed).to.equal('c_nonce');
       expect(await steps.commit(grantRedemption(grant, REDEMPTION, []), new Date())).to.include({ done: true });
     });
 
     it('in one of two processes prevents a second use at the other process', async () => {
       const steps = stepsOf(store, tenantId);
-      // A nonce that the one made that is ahead.
-      const value = { ...aUse('c_nonce'), expiresAt: inSeconds(3 * 3_600 + 300) };
+      // A nonce of the process whose clock is ahead.
+      const value = { ...aUse('c_nonce'), expiresAt: secondsFromNow(3 * 3_600 + 300) };
       expect(await steps.commit({ uses: [value] })).to.include({ done: true });
       await runJobs(-3);
       await runJobs(3);
-      expect(await wrongBy(3, () => steps.commit({ uses: [value] }))).to.include({ done: false });
+      expect(await withClockOff(3, () => steps.commit({ uses: [value] }))).to.include({ done: false });
       expect(await steps.commit({ uses: [value] })).to.include({ done: false });
     });
 
-    // Of PostgreSQL the server keeps the time.
+    // With PostgreSQL, the server keeps the time.
     if (kind.name === 'sqlite') {
       it('and a restart allow no second use of a value', async () => {
         const url = `${database?.url}-restarted`;
-        const reopened = async (work: (own: OrmStore) => Promise<void>) => {
-          const own = await OrmStore.open({ url, poolSize: 2 }, cipher);
-          await work(own).finally(() => own.close());
+        const withReopenedStore = async (work: (store: OrmStore) => Promise<void>) => {
+          const ownStore = await OrmStore.open({ url, poolSize: 2 }, cipher);
+          await work(ownStore).finally(() => ownStore.close());
         };
-        const value = { ...aUse(), expiresAt: inSeconds(300) };
-        let own: TenantId;
-        await reopened(async (first) => {
-          own = await addTenant(first);
-          expect(await stepsOf(first, own).commit({ uses: [value] })).to.include({ done: true });
-          await first.maintenance.time();
+        const value = { ...aUse(), expiresAt: secondsFromNow(300) };
+        let ownTenant: TenantId;
+        await withReopenedStore(async (firstStore) => {
+          ownTenant = await addTenant(firstStore);
+          expect(await stepsOf(firstStore, ownTenant).commit({ uses: [value] })).to.include({ done: true });
+          await firstStore.maintenance.time();
         });
-        await wrongBy(3, () => reopened(async ({ maintenance }) => void (await maintenance.forgetExpired(await maintenance.time(), 1000))));
-        await reopened(async (third) => {
-          expect(await stepsOf(third, own).commit({ uses: [value] })).to.include({ done: false });
+        await withClockOff(3, () =>
+          withReopenedStore(async ({ maintenance }) => void (await maintenance.forgetExpired(await maintenance.time(), 1000))),
+        );
+        await withReopenedStore(async (thirdStore) => {
+          expect(await stepsOf(thirdStore, ownTenant).commit({ uses: [value] })).to.include({ done: false });
         });
       });
     }

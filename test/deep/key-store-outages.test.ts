@@ -14,42 +14,42 @@ import {
 import { type HolderKey, keyProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-/** What befalls a key provider, and how it comes back. */
-type Outage = { readonly what: string; begin(): Promise<void> | void; end(): Promise<void> | void };
+/** An outage of a key provider and its end. */
+type Outage = { readonly description: string; begin(): Promise<void> | void; end(): Promise<void> | void };
 
 describeWithOpenBao('key provider that fails', (binary) => {
   let vault: OpenBao;
   let proxy: VaultProxy;
   let service: TestService;
   let token: string;
-  let elsewhere: string;
+  let otherToken: string;
 
   before(async () => {
     vault = await startOpenBao(binary);
     proxy = await VaultProxy.startInFrontOf(vault.address);
     const auth = await vault.appRole();
-    const house = { ...(await vault.settings({ address: proxy.address, auth, timeoutSeconds: 0.5 })), type: 'vault' };
-    const KMS_CONFIG = JSON.stringify({ providers: { local: { type: 'local' }, house }, tenants: { acme: 'house' } });
+    const vaultProvider = { ...(await vault.settings({ address: proxy.address, auth, timeoutSeconds: 0.5 })), type: 'vault' };
+    const KMS_CONFIG = JSON.stringify({ providers: { local: { type: 'local' }, house: vaultProvider }, tenants: { acme: 'house' } });
     service = await startTestService({ KMS_CONFIG });
     ({ token } = await createTenant(service, 'acme'));
-    ({ token: elsewhere } = await createTenant(service, 'other'));
-    for (const own of [token, elsewhere]) {
-      await post(own, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }], refreshTokenSeconds: 86_400 });
-      await post(own, '/issuer/credentials', {
+    ({ token: otherToken } = await createTenant(service, 'other'));
+    for (const tenantToken of [token, otherToken]) {
+      await post(tenantToken, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }], refreshTokenSeconds: 86_400 });
+      await post(tenantToken, '/issuer/credentials', {
         id: 'card',
         config: { format: 'dc+sd-jwt', display: [{ name: 'Card', locale: 'en' }] },
         vct: 'urn:card:1',
         claims: { name: 'Ada' },
         statusManagement: true,
       });
-      await post(own, '/verifier/config', {
+      await post(tenantToken, '/verifier/config', {
         id: 'who',
         dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:card:1'] } }] },
       });
     }
-    // The first status list takes a signature as well.
-    await issued(token, 'acme');
-    await issued(elsewhere, 'other');
+    // The first status list needs a signature, too.
+    await issueCredential(token, 'acme');
+    await issueCredential(otherToken, 'other');
   });
   after(async () => {
     await service?.close();
@@ -57,31 +57,31 @@ describeWithOpenBao('key provider that fails', (binary) => {
     await vault?.stop();
   });
 
-  const post = async (own: string, path: string, json: object) => {
-    const answer = await service.call('POST', path, { token: own, json });
+  const post = async (tenantToken: string, path: string, json: object) => {
+    const answer = await service.call('POST', path, { token: tenantToken, json });
     expect(answer.status, answer.text).to.equal(201);
     return answer.body;
   };
-  const offer = (own: string) =>
-    post(own, '/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] });
-  const issued = async (own: string, tenant: string) => {
+  const offer = (tenantToken: string) =>
+    post(tenantToken, '/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] });
+  const issueCredential = async (tenantToken: string, tenant: string) => {
     const wallet = new RawWallet(service, tenant);
-    const answer = await wallet.request(await wallet.accessToken((await offer(own)).uri), 'card');
+    const answer = await wallet.request(await wallet.accessToken((await offer(tenantToken)).uri), 'card');
     expect(answer.status, answer.text).to.equal(200);
     return answer;
   };
-  const works = () =>
+  const expectWorking = () =>
     waitUntil(async () => {
       const wallet = new RawWallet(service, 'acme');
       return (await wallet.redeem(await wallet.code((await offer(token)).uri))).status === 200;
     });
   const health = async () => service.call('GET', '/health');
-  const indexOf = (answer: Answer) => {
+  const statusIndex = (answer: Answer) => {
     const [jwt = ''] = answer.body.credentials[0].credential.split('~');
     return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).status.status_list.idx;
   };
-  /** The wallet is told to come again, and nothing else. */
-  const expectLater = (answer: Answer) => {
+  /** Expects 503 with Retry-After and no detail. */
+  const expectRetryAfter = (answer: Answer) => {
     expect(answer.status, answer.text).to.equal(503);
     expect(answer.body.error).to.equal('temporarily_unavailable');
     expect(Number(answer.headers.get('retry-after'))).to.be.within(1, 60);
@@ -89,11 +89,11 @@ describeWithOpenBao('key provider that fails', (binary) => {
   };
 
   const outages: readonly Outage[] = [
-    { what: 'is sealed', begin: () => vault.seal(), end: () => vault.unseal() },
-    { what: 'is killed', begin: () => vault.kill(), end: () => vault.restart() },
-    { what: 'answers after ten seconds', begin: () => proxy.setMode('late'), end: () => proxy.setMode('pass') },
+    { description: 'is sealed', begin: () => vault.seal(), end: () => vault.unseal() },
+    { description: 'is killed', begin: () => vault.kill(), end: () => vault.restart() },
+    { description: 'answers after ten seconds', begin: () => proxy.setMode('late'), end: () => proxy.setMode('pass') },
     {
-      what: 'is cut off',
+      description: 'is cut off',
       begin: () => {
         proxy.mode = 'cut';
         proxy.cutConnections();
@@ -101,7 +101,7 @@ describeWithOpenBao('key provider that fails', (binary) => {
       end: () => proxy.setMode('pass'),
     },
     {
-      what: 'never answers',
+      description: 'never answers',
       begin: () => proxy.setMode('hang'),
       end: () => {
         proxy.mode = 'pass';
@@ -110,63 +110,64 @@ describeWithOpenBao('key provider that fails', (binary) => {
     },
   ];
 
-  for (const { what, begin, end } of outages) {
+  for (const { description: what, begin, end } of outages) {
     it(`delays requests, but loses nothing, when it ${what}`, async () => {
-      await works();
+      await expectWorking();
       const wallet = new RawWallet(service, 'acme');
       const code = await wallet.code((await offer(token)).uri);
-      // One who is further on: with an access token, a nonce and a proof.
-      const further = new RawWallet(service, 'acme');
-      const accessToken = await further.accessToken((await offer(token)).uri);
+      // A wallet that already has an access token, a nonce and a proof.
+      const authorizedWallet = new RawWallet(service, 'acme');
+      const accessToken = await authorizedWallet.accessToken((await offer(token)).uri);
       const key: HolderKey = newKey();
-      const nonce = await further.nonce();
-      const proof = keyProof(key, further.issuer, nonce);
-      const ask = () => further.request(accessToken, 'card', { body: { credential_configuration_id: 'card', proofs: { jwt: [proof] } } });
-      const before = indexOf(await issued(token, 'acme'));
+      const nonce = await authorizedWallet.nonce();
+      const proof = keyProof(key, authorizedWallet.issuer, nonce);
+      const requestCredential = () =>
+        authorizedWallet.request(accessToken, 'card', { body: { credential_configuration_id: 'card', proofs: { jwt: [proof] } } });
+      const indexBefore = statusIndex(await issueCredential(token, 'acme'));
 
       await begin();
       try {
-        expectLater(await wallet.redeem(code));
-        expectLater(await ask());
-        // What must be signed for a verifier is not promised either, and no session is left behind.
-        const asked = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'who' } });
-        expect(asked.status, asked.text).to.equal(503);
-        // Others go on, and everybody sees why.
-        await issued(elsewhere, 'other');
+        expectRetryAfter(await wallet.redeem(code));
+        expectRetryAfter(await requestCredential());
+        // A presentation request is not created, and no session remains.
+        const offerResponse = await service.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'who' } });
+        expect(offerResponse.status, offerResponse.text).to.equal(503);
+        // Other tenants continue, and the health report shows the reason.
+        await issueCredential(otherToken, 'other');
         await waitUntil(async () => (await health()).body.status === 'degraded');
-        const seen = await health();
-        expect(seen.status, seen.text).to.equal(200);
-        expect(seen.body.error).to.have.property('key-providers');
+        const healthResponse = await health();
+        expect(healthResponse.status, healthResponse.text).to.equal(200);
+        expect(healthResponse.body.error).to.have.property('key-providers');
       } finally {
         await end();
       }
 
-      await waitUntil(async () => (await ask()).status !== 503);
-      const again = await ask();
-      // That one was the second use of the proof: it counted once, when it could be answered.
-      expect(again.status, again.text).to.equal(400);
-      const redeemed = await wallet.redeem(code);
-      expect(redeemed.status, redeemed.text).to.equal(200);
-      const after = indexOf(await issued(token, 'acme'));
-      expect(after).to.not.equal(before);
+      await waitUntil(async () => (await requestCredential()).status !== 503);
+      const repeatedResponse = await requestCredential();
+      // This was the second use of the proof, which counts only when the request succeeds.
+      expect(repeatedResponse.status, repeatedResponse.text).to.equal(400);
+      const tokenResponse = await wallet.redeem(code);
+      expect(tokenResponse.status, tokenResponse.text).to.equal(200);
+      const indexAfter = statusIndex(await issueCredential(token, 'acme'));
+      expect(indexAfter).to.not.equal(indexBefore);
       await waitUntil(async () => (await health()).body.status === 'ok');
     });
   }
 
   it('delays a wallet by its timeout once, and not again for a stored result', async () => {
-    await works();
+    await expectWorking();
     const wallet = new RawWallet(service, 'acme');
     const code = await wallet.code((await offer(token)).uri);
     proxy.setMode('hang');
     proxy.takeCalls();
-    expectLater(await wallet.redeem(code));
+    expectRetryAfter(await wallet.redeem(code));
     proxy.setMode('pass');
     proxy.cutConnections();
     expect(proxy.takeCalls().filter((call) => call.includes('/sign/'))).to.have.length(1);
   });
 
   it('calls no backend for a request that cannot be signed, and consumes nothing of it', async () => {
-    await works();
+    await expectWorking();
     const backend = await Backend.start();
     const { uri } = await post(token, '/issuer/offer', {
       response_type: 'uri',
@@ -181,67 +182,67 @@ describeWithOpenBao('key provider that fails', (binary) => {
     const body = { credential_configuration_id: 'card', proofs: { jwt: [proof] } };
     proxy.setMode('cut');
     proxy.cutConnections();
-    // After some failures it is known.
-    const other = new RawWallet(service, 'acme');
-    const code = await other.code((await offer(token)).uri);
-    for (let i = 0; i < 5; i++) expectLater(await other.redeem(code));
-    expectLater(await wallet.request(accessToken, 'card', { body }));
+    // The circuit breaker opens after some failures.
+    const otherWallet = new RawWallet(service, 'acme');
+    const code = await otherWallet.code((await offer(token)).uri);
+    for (let i = 0; i < 5; i++) expectRetryAfter(await otherWallet.redeem(code));
+    expectRetryAfter(await wallet.request(accessToken, 'card', { body }));
     expect(backend.callsTo('/claims')).to.have.length(0);
     proxy.setMode('pass');
-    await waitUntil(async () => (await other.redeem(code)).status === 200);
-    const answered = await wallet.request(accessToken, 'card', { body });
-    expect(answered.status, answered.text).to.equal(200);
+    await waitUntil(async () => (await otherWallet.redeem(code)).status === 200);
+    const credentialResponse = await wallet.request(accessToken, 'card', { body });
+    expect(credentialResponse.status, credentialResponse.text).to.equal(200);
     expect(backend.callsTo('/claims')).to.have.length(1);
     await backend.close();
   });
 
   it('continues with a new login when its token is revoked', async () => {
-    await works();
+    await expectWorking();
     const wallet = new RawWallet(service, 'acme');
     const code = await wallet.code((await offer(token)).uri);
     const { body } = await vault.call('LIST', 'auth/token/accessors');
     for (const accessor of (body['data'] as { keys: string[] }).keys) {
-      const looked = await vault.call('POST', 'auth/token/lookup-accessor', { accessor });
-      const { policies } = looked.body['data'] as { policies: string[] };
+      const tokenLookup = await vault.call('POST', 'auth/token/lookup-accessor', { accessor });
+      const { policies } = tokenLookup.body['data'] as { policies: string[] };
       if (policies.includes('vidimus')) await vault.call('POST', 'auth/token/revoke-accessor', { accessor });
     }
-    const redeemed = await wallet.redeem(code);
-    expect(redeemed.status, redeemed.text).to.equal(200);
+    const tokenResponse = await wallet.redeem(code);
+    expect(tokenResponse.status, tokenResponse.text).to.equal(200);
   });
 
   it('does not slow down the tenants of other providers', async () => {
-    await works();
-    const times = async () => {
-      const all: number[] = [];
+    await expectWorking();
+    const measureRequests = async () => {
+      const durations: number[] = [];
       for (let i = 0; i < 20; i++) {
-        const began = performance.now();
-        await issued(elsewhere, 'other');
-        all.push(performance.now() - began);
+        const startedAt = performance.now();
+        await issueCredential(otherToken, 'other');
+        durations.push(performance.now() - startedAt);
       }
-      return all.sort((one, other) => one - other);
+      return durations.sort((one, other) => one - other);
     };
-    const quiet = await times();
+    const idleTimes = await measureRequests();
     proxy.mode = 'hang';
-    let isOver = false;
+    let isStopped = false;
     const load = Promise.all(
       Array.from({ length: 16 }, async () => {
-        while (!isOver) {
+        while (!isStopped) {
           const wallet = new RawWallet(service, 'acme');
           await wallet.redeem(await wallet.code((await offer(token)).uri));
         }
       }),
     );
-    // The first calls wait for their time to end; what comes then is refused at once.
+    // The first calls wait for their timeout; later ones are rejected immediately.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
-    const loaded = await times();
-    isOver = true;
+    const loadedTimes = await measureRequests();
+    isStopped = true;
     await load;
     proxy.mode = 'pass';
     proxy.cutConnections();
-    const [p50, p99] = [10, 19].map((index) => [quiet[index], loaded[index]]);
-    const told = [p50, p99].map((pair) => pair?.map((time) => time?.toFixed(1)).join(' → ')).join(', ');
-    // Half of the machine makes the load; what is compared is whether anybody waits for the provider.
-    expect(loaded[10], `milliseconds, p50 and p99: ${told}`).to.be.lessThan(400);
+    const [p50, p99] = [10, 19].map((index) => [idleTimes[index], loadedTimes[index]]);
+    const timingText = [p50, p99].map((pair) => pair?.map((time) => time?.toFixed(1)).join(' → ')).join(', ');
+    // The load takes half of the machine; the test only checks that other tenants do not wait for the provider.
+    expect(loadedTimes[10], `milliseconds, p50 and p99: ${timingText}`).to.be.lessThan(400);
   });
 });
 
@@ -255,8 +256,8 @@ describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend o
   before(async () => {
     vault = await startOpenBao(binary);
     front = await startOpenBaoProxy(vault.address);
-    const house = { ...(await vault.settings({ address: front.address })), type: 'vault' };
-    const providers = { local: { type: 'local' }, house };
+    const vaultProvider = { ...(await vault.settings({ address: front.address })), type: 'vault' };
+    const providers = { local: { type: 'local' }, house: vaultProvider };
     service = await startTestService({ KMS_CONFIG: JSON.stringify({ providers, tenants: { acme: 'house' } }) });
     ({ token } = await createTenant(service, 'acme'));
     await post('/issuer/config', { display: [{ name: 'Acme', locale: 'en' }], batchSize: 10, refreshTokenSeconds: 86_400 });
@@ -267,7 +268,7 @@ describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend o
       claims: { name: 'Ada' },
       statusManagement: true,
     });
-    const answer = await asking(new RawWallet(service, 'acme'), 1);
+    const answer = await prepareRequest(new RawWallet(service, 'acme'), 1);
     expect((await answer()).status).to.equal(200);
   });
   beforeEach(() => front.play(() => undefined));
@@ -284,23 +285,23 @@ describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend o
   };
   const offer = async (): Promise<string> =>
     (await post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] })).uri;
-  /** A request for so many credentials, each time with the same proofs. */
-  const asking = async (wallet: RawWallet, count: number): Promise<() => Promise<Answer>> => {
+  /** Prepares a repeatable request for this many credentials with the same proofs. */
+  const prepareRequest = async (wallet: RawWallet, count: number): Promise<() => Promise<Answer>> => {
     const accessToken = await wallet.accessToken(await offer());
     const nonce = await wallet.nonce();
     const jwt = Array.from({ length: count }, () => keyProof(newKey(), wallet.issuer, nonce));
     const body = { credential_configuration_id: 'card', proofs: { jwt } };
     return () => wallet.request(accessToken, 'card', { body });
   };
-  const indicesOf = (answer: Answer): number[] =>
+  const statusIndices = (answer: Answer): number[] =>
     answer.body.credentials.map(({ credential }: { credential: string }) => {
       const [, payload = ''] = credential.split('.');
       return JSON.parse(Buffer.from(payload, 'base64url').toString()).status.status_list.idx;
     });
   const isSignature = ({ path }: ProxiedCall) => path.startsWith('transit/sign/');
 
-  /** What the real server answers to a call, with its results changed. */
-  const changed =
+  /** Forwards a call and changes the results of the response. */
+  const changeResults =
     (change: (results: { signature: string }[]) => object[]) =>
     async (call: ProxiedCall): Promise<CannedResponse | undefined> => {
       if (!isSignature(call)) return undefined;
@@ -312,32 +313,32 @@ describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend o
       const body = (await answer.json()) as { data: { batch_results: { signature: string }[] } };
       return { status: 200, body: { ...body, data: { batch_results: change(body.data.batch_results) } } };
     };
-  const other = `vault:v1:${Buffer.alloc(64, 1).toString('base64url')}`;
-  const lies: Record<string, (results: { signature: string }[]) => object[]> = {
-    'another signature': (results) => results.map(() => ({ signature: other })),
+  const otherSignature = `vault:v1:${Buffer.alloc(64, 1).toString('base64url')}`;
+  const wrongResponses: Record<string, (results: { signature: string }[]) => object[]> = {
+    'another signature': (results) => results.map(() => ({ signature: otherSignature })),
     'the signatures of one call in another order': (results) => results.toReversed(),
     'one signature for all texts': (results) => results.map(() => ({ ...results[0] })),
-    'one wrong signature among others': (results) => [...results.slice(0, -1), { signature: other }],
-    'one signature too many': (results) => [...results, { signature: other }],
+    'one wrong signature among others': (results) => [...results.slice(0, -1), { signature: otherSignature }],
+    'one signature too many': (results) => [...results, { signature: otherSignature }],
     'one signature too few': (results) => results.slice(1),
   };
-  for (const [what, change] of Object.entries(lies)) {
-    it(`returns ${what}: no wallet gets it, and nothing is consumed`, async () => {
-      const ask = await asking(new RawWallet(service, 'acme'), 3);
-      front.play(changed(change));
-      const refused = await ask();
-      expect(refused.status, refused.text).to.equal(503);
-      expect(refused.text).to.not.match(/vault|house|acme\./i);
+  for (const [description, change] of Object.entries(wrongResponses)) {
+    it(`returns ${description}: no wallet receives it, and no code or nonce is consumed`, async () => {
+      const requestCredential = await prepareRequest(new RawWallet(service, 'acme'), 3);
+      front.play(changeResults(change));
+      const rejection = await requestCredential();
+      expect(rejection.status, rejection.text).to.equal(503);
+      expect(rejection.text).to.not.match(/vault|house|acme\./i);
       front.play(() => undefined);
-      await waitUntil(async () => (await ask()).status !== 503);
-      expect((await ask()).status).to.equal(400);
+      await waitUntil(async () => (await requestCredential()).status !== 503);
+      expect((await requestCredential()).status).to.equal(400);
     });
   }
 
   it('returns wrong signatures for access tokens: the code is not consumed', async () => {
     const wallet = new RawWallet(service, 'acme');
     const code = await wallet.code(await offer());
-    front.play(changed((results) => results.map(() => ({ signature: other }))));
+    front.play(changeResults((results) => results.map(() => ({ signature: otherSignature }))));
     expect((await wallet.redeem(code)).status).to.equal(503);
     front.play(() => undefined);
     await waitUntil(async () => (await wallet.redeem(code)).status === 200);
@@ -360,24 +361,26 @@ describeWithOpenBao('Vault with wrong or slow answers, and wallets that depend o
     });
 
     it('a proof creates credentials once, and each has its own status list entry', async () => {
-      const all: number[] = [];
-      for (const ask of await Promise.all(Array.from({ length: 4 }, () => asking(new RawWallet(service, 'acme'), 3)))) {
-        const answers = await Promise.all(Array.from({ length: 8 }, ask));
-        const good = answers.filter(({ status }) => status === 200);
-        expect(good.length).to.equal(1);
-        all.push(...good.flatMap(indicesOf));
+      const durations: number[] = [];
+      for (const requestCredential of await Promise.all(
+        Array.from({ length: 4 }, () => prepareRequest(new RawWallet(service, 'acme'), 3)),
+      )) {
+        const answers = await Promise.all(Array.from({ length: 8 }, requestCredential));
+        const successes = answers.filter(({ status }) => status === 200);
+        expect(successes.length).to.equal(1);
+        durations.push(...successes.flatMap(statusIndices));
       }
-      expect(new Set(all).size).to.equal(all.length);
+      expect(new Set(durations).size).to.equal(durations.length);
     });
 
     it('a refresh token has one successor for any number of simultaneous requests', async () => {
       const wallet = new RawWallet(service, 'acme');
-      const first = await wallet.redeem(await wallet.code(await offer()));
-      expect(first.status, first.text).to.equal(200);
-      const refresh = first.body.refresh_token as string;
+      const firstTokens = await wallet.redeem(await wallet.code(await offer()));
+      expect(firstTokens.status, firstTokens.text).to.equal(200);
+      const refresh = firstTokens.body.refresh_token as string;
       const answers = await Promise.all(Array.from({ length: 10 }, () => wallet.refresh(refresh)));
-      const next = answers.filter(({ status }) => status === 200).map(({ body }) => body.refresh_token);
-      expect(new Set(next).size).to.equal(1);
+      const nextTokens = answers.filter(({ status }) => status === 200).map(({ body }) => body.refresh_token);
+      expect(new Set(nextTokens).size).to.equal(1);
     });
   });
 });

@@ -29,10 +29,10 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
       hsm.addToken('vidimus');
       providers['hsm'] = { ...{ type: 'pkcs11', library: hsm.library, token: 'vidimus', pin: PIN }, ...{ sessions: 4, timeoutSeconds: 5 } };
     }
-    const here = PROVIDERS.filter((name) => name in providers);
-    const tenants = Object.fromEntries(here.map((name) => [`at-${name}`, name]));
+    const availableProviders = PROVIDERS.filter((name) => name in providers);
+    const tenants = Object.fromEntries(availableProviders.map((name) => [`at-${name}`, name]));
     service = await startTestService({ KMS_CONFIG: JSON.stringify({ providers, tenants }) });
-    for (const name of here) await open(name);
+    for (const name of availableProviders) await createProviderTenant(name);
   });
   after(async () => {
     await service?.close();
@@ -41,12 +41,12 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
     await hsm?.stop();
   });
 
-  /** A tenant of this provider, which issues both formats and asks for one of them. */
-  async function open(provider: string): Promise<void> {
+  /** Creates a tenant with this provider that issues both formats and requests one of them. */
+  async function createProviderTenant(provider: string): Promise<void> {
     const { token } = await createTenant(service, `at-${provider}`);
     tokens.set(provider, token);
     await post(provider, '/issuer/config', { display: [{ name: 'Acme', locale: 'en' }], batchSize: 50 });
-    // Readers of mdocs want the country of the issuer.
+    // Parsers of mdocs require the country of the issuer.
     await post(provider, '/key-chain', { id: 'issuing', usageType: 'signing', country: 'DE' });
     const keyChainId = 'issuing';
     const display = [{ name: 'Card', locale: 'en' }];
@@ -78,7 +78,7 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
     expect(answer.status, answer.text).to.equal(201);
     return answer.body;
   };
-  const issue = async (provider: string, ids: readonly string[], batch: number) => {
+  const issueCredentials = async (provider: string, ids: readonly string[], batch: number) => {
     const offer = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ids };
     const { uri } = await post(provider, '/issuer/offer', offer);
     return new Openid4vcWallet().accept(uri, { batch });
@@ -92,13 +92,13 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
 
       for (const batch of [1, 10, 50]) {
         it(`issue both formats in batches of ${batch}, which independent libraries parse`, async () => {
-          const received = await issue(provider, ['card', 'badge'], batch);
-          expect(received).to.have.length(2 * batch);
+          const receivedCredentials = await issueCredentials(provider, ['card', 'badge'], batch);
+          expect(receivedCredentials).to.have.length(2 * batch);
           const oracles = loadOracles();
           if (oracles === undefined) return;
           const anchor = (anchors.get(provider) ?? '').replaceAll(/-----[^-]+-----|\s/g, '');
-          // Each is read by another process, so that some stand for all.
-          for (const { text, configurationId } of [...received.slice(0, 2), ...received.slice(-2)]) {
+          // Each check starts a process, so only some credentials are checked.
+          for (const { text, configurationId } of [...receivedCredentials.slice(0, 2), ...receivedCredentials.slice(-2)]) {
             if (configurationId === 'card') {
               expect(await oracles.readSdJwtVc(text, anchor)).to.deep.include(CLAIMS);
             } else {
@@ -110,14 +110,17 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
       }
 
       it('send a signed presentation request, and check its status list', async () => {
-        const [card] = await issue(provider, ['card'], 1);
-        if (card === undefined) throw new Error('no card');
+        const [credential] = await issueCredentials(provider, ['card'], 1);
+        if (credential === undefined) throw new Error('no card');
         const wallet = new Openid4vcWallet();
         const { uri, session } = await post(provider, '/verifier/offer', { response_type: 'uri', requestId: 'who' });
-        const presented = await wallet.present(await wallet.readRequest(uri), card);
-        expect(presented.status, JSON.stringify(presented.body)).to.equal(200);
-        const seen = await service.call('GET', `/session/${session}`, { token: tokens.get(provider) ?? '' });
-        expect([seen.body.status, seen.body.credentials?.[0]?.values?.given_name], seen.text).to.deep.equal(['completed', 'Ada']);
+        const presentationResponse = await wallet.present(await wallet.readRequest(uri), credential);
+        expect(presentationResponse.status, JSON.stringify(presentationResponse.body)).to.equal(200);
+        const sessionResponse = await service.call('GET', `/session/${session}`, { token: tokens.get(provider) ?? '' });
+        expect(
+          [sessionResponse.body.status, sessionResponse.body.credentials?.[0]?.values?.given_name],
+          sessionResponse.text,
+        ).to.deep.equal(['completed', 'Ada']);
       });
 
       it('sign issuer metadata and trust lists, too', async () => {
@@ -142,17 +145,19 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
   }
 
   it('serve tenants of all providers simultaneously', async () => {
-    const here = [...tokens.keys()];
-    const received = await Promise.all(here.flatMap((provider) => [1, 2, 3, 4].map(() => issue(provider, ['card', 'badge'], 5))));
-    expect(received.map(({ length }) => length)).to.deep.equal(received.map(() => 10));
+    const providerNames = [...tokens.keys()];
+    const receivedCredentials = await Promise.all(
+      providerNames.flatMap((provider) => [1, 2, 3, 4].map(() => issueCredentials(provider, ['card', 'badge'], 5))),
+    );
+    expect(receivedCredentials.map(({ length }) => length)).to.deep.equal(receivedCredentials.map(() => 10));
   });
 
   it('call Vault once for a credential, and once for a batch of fifty', async () => {
-    await issue('house', ['card'], 1);
+    await issueCredentials('house', ['card'], 1);
     for (const batch of [1, 50]) {
       proxy.takeCalls();
-      await issue('house', ['card'], batch);
-      // One for the access token, one for all of the credentials.
+      await issueCredentials('house', ['card'], batch);
+      // One call for the access token, one for all credentials.
       const signing = proxy.takeCalls().map((call) => call.replace(/at-house\.\S+?\//, '…/'));
       expect(signing).to.deep.equal(['POST /v1/transit/sign/…/sha2-256', 'POST /v1/transit/sign/…/sha2-256']);
     }
@@ -160,25 +165,25 @@ describeWithOpenBao('complete flows with external key providers', (binary) => {
 
   it('leave no key at Vault when a key chain or tenant is removed, or a creation fails', async () => {
     const names = async () => ((await vault.call('LIST', 'transit/keys')).body['data'] as { keys: string[] }).keys;
-    const before = await names();
-    const made = await post('house', '/key-chain', { id: 'brief', usageType: 'signing' });
-    expect(made.externalKeyId).to.be.a('string');
-    expect((await names()).length).to.equal(before.length + 2);
+    const namesBefore = await names();
+    const chainResponse = await post('house', '/key-chain', { id: 'brief', usageType: 'signing' });
+    expect(chainResponse.externalKeyId).to.be.a('string');
+    expect((await names()).length).to.equal(namesBefore.length + 2);
     const token = tokens.get('house') ?? '';
     expect((await service.call('DELETE', '/key-chain/brief', { token })).status).to.equal(200);
-    expect(await names()).to.have.members(before);
+    expect(await names()).to.have.members(namesBefore);
 
     await post('house', '/key-chain', { id: 'twice', usageType: 'signing' });
-    const kept = await names();
-    const again = await Promise.all(
+    const namesAfter = await names();
+    const failedCreations = await Promise.all(
       [1, 2, 3, 4].map(() => service.call('POST', '/key-chain', { token, json: { id: 'taken', usageType: 'signing' } })),
     );
-    expect(again.map(({ status }) => status).sort()).to.deep.equal([201, 409, 409, 409]);
-    expect((await names()).length).to.equal(kept.length + 2);
+    expect(failedCreations.map(({ status }) => status).sort()).to.deep.equal([201, 409, 409, 409]);
+    expect((await names()).length).to.equal(namesAfter.length + 2);
 
     const root = await service.rootToken();
-    const gone = await service.call('POST', '/tenant', { token: root, json: { id: 'passing', name: 'P', kms: 'house' } });
-    expect(gone.status, gone.text).to.equal(201);
+    const tenantResponse = await service.call('POST', '/tenant', { token: root, json: { id: 'passing', name: 'P', kms: 'house' } });
+    expect(tenantResponse.status, tenantResponse.text).to.equal(201);
     expect((await names()).some((name) => name.startsWith('passing.'))).to.equal(true);
     await service.call('DELETE', '/tenant/passing', { token: root });
     expect((await names()).filter((name) => name.startsWith('passing.'))).to.deep.equal([]);

@@ -18,9 +18,9 @@ for (const kind of databases()) {
     let environment: Record<string, string>;
 
     before(async function () {
-      const opened = await kind.open();
-      if (opened === undefined) return this.skip();
-      database = opened;
+      const connection = await kind.open();
+      if (connection === undefined) return this.skip();
+      database = connection;
       environment = { DATABASE_URL: database.url, KMS_CONFIG, MASTER_SECRET };
       shop = await Shop.open({}, () => startTestService(environment));
     });
@@ -29,11 +29,11 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    const migrate = (more: Record<string, string> = {}, ...args: string[]) =>
+    const migrate = (extraSettings: Record<string, string> = {}, ...args: string[]) =>
       runProcess('commands/kms-migrate', args.length > 0 ? args : ['acme', 'house'], {
         ...environment,
         PUBLIC_URL: shop.service.address,
-        ...more,
+        ...extraSettings,
       });
     const chains = async () =>
       (await shop.call('GET', '/key-chain', undefined, shop.acme.token)).body as {
@@ -44,52 +44,54 @@ for (const kind of databases()) {
       }[];
 
     it('rejects unknown names, and settings that differ from those of the service', async () => {
-      const unknown = await migrate({}, 'nobody', 'house');
-      expect([unknown.code, unknown.stderr]).to.satisfy(
+      const unknownNamesRun = await migrate({}, 'nobody', 'house');
+      expect([unknownNamesRun.code, unknownNamesRun.stderr]).to.satisfy(
         ([code, text]: [number, string]) => code === 1 && /there is no tenant|not found|no such/i.test(text),
       );
       const provider = await migrate({}, 'acme', 'vault');
       expect(provider.stderr).to.match(/no provider "vault"/);
-      const elsewhere = await migrate({ PUBLIC_URL: 'https://other.example' });
-      expect(elsewhere.stderr).to.match(/PUBLIC_URL: is other.example here/);
+      const otherUrlRun = await migrate({ PUBLIC_URL: 'https://other.example' });
+      expect(otherUrlRun.stderr).to.match(/PUBLIC_URL: is other.example here/);
       expect((await chains()).every(({ kmsProvider }) => kmsProvider === 'local')).to.equal(true);
     });
 
     it('rejects no valid request of wallets during the migration', async () => {
-      const before = await chains();
+      const chainsBefore = await chains();
       await shop.configure({ id: 'asked' });
-      const held = await shop.issue('card');
-      let isOver = false;
-      const done: string[] = [];
+      const heldCredential = await shop.issue('card');
+      let isStopped = false;
+      const completedSteps: string[] = [];
       const load = (async () => {
-        while (!isOver) {
-          const fresh = await shop.issue('card');
-          for (const credential of [held, fresh]) {
+        while (!isStopped) {
+          const newCredential = await shop.issue('card');
+          for (const credential of [heldCredential, newCredential]) {
             const answer = await shop.present(await shop.requestPresentation('asked'), credential);
-            done.push(`${answer.status}`);
+            completedSteps.push(`${answer.status}`);
           }
         }
       })();
-      const ended = await migrate();
-      isOver = true;
+      const migrationRun = await migrate();
+      isStopped = true;
       await load;
-      expect(ended.code, ended.stdout + ended.stderr).to.equal(0);
-      expect(new Set(done)).to.deep.equal(new Set(['200']));
+      expect(migrationRun.code, migrationRun.stdout + migrationRun.stderr).to.equal(0);
+      expect(new Set(completedSteps)).to.deep.equal(new Set(['200']));
 
-      const after = await chains();
-      expect(after.map(({ kmsProvider }) => kmsProvider)).to.deep.equal(after.map(() => 'house'));
-      expect(after.map(({ rootCertificate }) => rootCertificate)).to.deep.equal(before.map(({ rootCertificate }) => rootCertificate));
-      expect(after.every(({ previousKeys }) => previousKeys.length === 1)).to.equal(true);
-      const own = await shop.call('GET', '/key-chain/providers', undefined, shop.acme.token);
-      expect(own.body.find((provider: { own: boolean }) => provider.own).name).to.equal('house');
+      const chainsAfter = await chains();
+      expect(chainsAfter.map(({ kmsProvider }) => kmsProvider)).to.deep.equal(chainsAfter.map(() => 'house'));
+      expect(chainsAfter.map(({ rootCertificate }) => rootCertificate)).to.deep.equal(
+        chainsBefore.map(({ rootCertificate }) => rootCertificate),
+      );
+      expect(chainsAfter.every(({ previousKeys }) => previousKeys.length === 1)).to.equal(true);
+      const providersResponse = await shop.call('GET', '/key-chain/providers', undefined, shop.acme.token);
+      expect(providersResponse.body.find((provider: { own: boolean }) => provider.own).name).to.equal('house');
     });
 
     it('changes nothing in the second run', async () => {
-      const before = await chains();
-      const ended = await migrate();
-      expect(ended.code, ended.stderr).to.equal(0);
-      expect(ended.stdout).to.match(/signing: is at house/);
-      expect(await chains()).to.deep.equal(before);
+      const chainsBefore = await chains();
+      const migrationRun = await migrate();
+      expect(migrationRun.code, migrationRun.stderr).to.equal(0);
+      expect(migrationRun.stdout).to.match(/signing: is at house/);
+      expect(await chains()).to.deep.equal(chainsBefore);
     });
   });
 }
@@ -130,9 +132,9 @@ describeWithOpenBao('key migration of a tenant from the database to Vault and on
     await vault?.stop();
   });
 
-  const own = (method: string, path: string, json?: unknown) => shop.call(method, path, json, shop.acme.token);
-  /** The leaf must have signed it and be valid now. @returns what it says, and the SHA-256 of the leaf. */
-  const signed = async (jwt: string) => {
+  const callAsIssuer = (method: string, path: string, json?: unknown) => shop.call(method, path, json, shop.acme.token);
+  /** Verifies the signature and the validity of the leaf. @returns the payload, and the SHA-256 of the leaf. */
+  const verifySignature = async (jwt: string) => {
     const { x5c = [], alg = '' } = decodeProtectedHeader(jwt);
     const leaf = new X509Certificate(Buffer.from(x5c[0] ?? '', 'base64'));
     await compactVerify(jwt, await importX509(leaf.toString(), alg));
@@ -140,81 +142,84 @@ describeWithOpenBao('key migration of a tenant from the database to Vault and on
     return { claims: decodeJwt(jwt), leaf: leaf.fingerprint256 };
   };
 
-  /** Wallets collect and present, and readers read what is published, until `isOver`. @returns what they saw. */
-  async function use(isOver: () => boolean) {
-    const held = await shop.issue('card-status');
-    const seen = { presentations: 0, metadata: new Set<string>(), lists: new Set<string>() };
+  /** Issues, presents and reads published documents until `isStopped`. @returns the observations. */
+  async function useContinuously(isStopped: () => boolean) {
+    const heldCredential = await shop.issue('card-status');
+    const observed = { presentations: 0, metadata: new Set<string>(), lists: new Set<string>() };
     do {
-      const fresh = await shop.issue('card-status');
-      for (const credential of [held, fresh]) {
-        const asked = await shop.requestPresentation('check');
-        const answer = await shop.present(asked, credential);
+      const newCredential = await shop.issue('card-status');
+      for (const credential of [heldCredential, newCredential]) {
+        const request = await shop.requestPresentation('check');
+        const answer = await shop.present(request, credential);
         expect(answer.status, answer.text).to.equal(200);
-        const { status, failure } = await shop.session(asked.session);
+        const { status, failure } = await shop.session(request.session);
         expect(status, JSON.stringify(failure)).to.equal('completed');
-        seen.presentations++;
+        observed.presentations++;
       }
       const metadata = await shop.service.call('GET', '/.well-known/openid-credential-issuer/acme', {
         headers: { Accept: 'application/jwt' },
       });
-      seen.metadata.add((await signed(metadata.text)).leaf);
+      observed.metadata.add((await verifySignature(metadata.text)).leaf);
       const list = await shop.service.call('GET', '/acme/trust-list/list');
       expect(list.status, list.text).to.equal(200);
-      const read = await signed(list.text);
-      seen.lists.add(read.leaf);
-      expect(JSON.stringify(read.claims)).to.include(shop.anchor.replaceAll(/-----[^-]+-----|\s/g, ''), 'the list names the authority');
-      // Keys of all access tokens that still count are published.
+      const listPayload = await verifySignature(list.text);
+      observed.lists.add(listPayload.leaf);
+      expect(JSON.stringify(listPayload.claims)).to.include(
+        shop.anchor.replaceAll(/-----[^-]+-----|\s/g, ''),
+        'the list names the authority',
+      );
+      // The keys of all valid access tokens are published.
       const jwks = await shop.service.call('GET', '/acme/.well-known/jwks.json');
       expect(jwks.body.keys.length).to.be.greaterThan(0);
-    } while (!isOver());
-    return seen;
+    } while (!isStopped());
+    return observed;
   }
 
-  async function move(to: string) {
-    let isOver = false;
-    const using = use(() => isOver);
-    const ended = await runProcess('commands/kms-migrate', ['acme', to], {
+  async function migrateTo(targetProvider: string) {
+    let isStopped = false;
+    const usage = useContinuously(() => isStopped);
+    const migrationRun = await runProcess('commands/kms-migrate', ['acme', targetProvider], {
       ...environment,
       PUBLIC_URL: shop.service.address,
       SOFTHSM2_CONF: process.env['SOFTHSM2_CONF'] ?? '',
     });
-    // Once more around with what has become of it.
+    // One more iteration after the migration.
     await new Promise((resolve) => setTimeout(resolve, 200));
-    isOver = true;
-    return { ended, seen: await using, chains: (await own('GET', '/key-chain')).body };
+    isStopped = true;
+    return { ended: migrationRun, seen: await usage, chains: (await callAsIssuer('GET', '/key-chain')).body };
   }
 
   it('continues issuing, verifying and publishing during the migration', async () => {
     const info = { name: 'Acme', country: 'DE', locality: 'Bonn', streetAddress: 'Weg 1' };
-    const made = await own('POST', '/trust-list', {
+    const trustListResponse = await callAsIssuer('POST', '/trust-list', {
       id: 'list',
       entities: [{ type: 'internal', issuerKeyChainId: 'signing', revocationKeyChainId: 'status-list', info }],
     });
-    expect(made.status, made.text).to.equal(201);
+    expect(trustListResponse.status, trustListResponse.text).to.equal(201);
 
-    const inVault = await move('house');
-    expect(inVault.ended.code, inVault.ended.stdout + inVault.ended.stderr).to.equal(0);
-    expect(inVault.ended.stdout).to.match(/signing: has a new key at house; the key of its authority was migrated, too/);
-    expect(inVault.chains.map((chain: { kmsProvider: string }) => chain.kmsProvider)).to.deep.equal(['house', 'house', 'house', 'house']);
+    const vaultRun = await migrateTo('house');
+    expect(vaultRun.ended.code, vaultRun.ended.stdout + vaultRun.ended.stderr).to.equal(0);
+    expect(vaultRun.ended.stdout).to.match(/signing: has a new key at house; the key of its authority was migrated, too/);
+    expect(vaultRun.chains.map((chain: { kmsProvider: string }) => chain.kmsProvider)).to.deep.equal(['house', 'house', 'house', 'house']);
 
-    const inHsm = await move('hsm');
-    const told = inHsm.ended.stdout + inHsm.ended.stderr;
-    expect(inHsm.ended.code, told).to.equal(1);
-    expect(told).to.match(/signing: has a new key at hsm; the key of its authority cannot be exported from its provider/);
-    expect(new Set(inHsm.chains.map((chain: { kmsProvider: string }) => chain.kmsProvider))).to.deep.equal(new Set(['hsm']));
-    for (const { rootCertificate, id } of inHsm.chains) {
+    const hsmRun = await migrateTo('hsm');
+    const output = hsmRun.ended.stdout + hsmRun.ended.stderr;
+    expect(hsmRun.ended.code, output).to.equal(1);
+    expect(output).to.match(/signing: has a new key at hsm; the key of its authority cannot be exported from its provider/);
+    expect(new Set(hsmRun.chains.map((chain: { kmsProvider: string }) => chain.kmsProvider))).to.deep.equal(new Set(['hsm']));
+    for (const { rootCertificate, id } of hsmRun.chains) {
       if (id === 'signing') expect(rootCertificate).to.equal(shop.anchor);
     }
-    expect(inVault.seen.presentations + inHsm.seen.presentations).to.be.greaterThan(4);
-    expect(told).to.not.include(PIN);
+    expect(vaultRun.seen.presentations + hsmRun.seen.presentations).to.be.greaterThan(4);
+    expect(output).to.not.include(PIN);
   });
 
-  it('lets an authority with keys at two providers renew a certificate', async () => {
-    const before = (await own('GET', '/key-chain/signing')).body;
-    const rotated = await own('POST', '/key-chain/signing/rotate', {});
-    expect(rotated.status, rotated.text).to.equal(200);
-    expect(rotated.body.kmsProvider).to.equal('hsm');
-    expect(rotated.body.activeCertificate).to.not.equal(before.activeCertificate);
-    await use(() => true);
+  it('lets a CA with keys at two providers renew a certificate', async () => {
+    const chainBefore = (await callAsIssuer('GET', '/key-chain/signing')).body;
+    const rotation = await callAsIssuer('POST', '/key-chain/signing/rotate', {});
+    expect(rotation.status, rotation.text).to.equal(200);
+    expect(rotation.body.kmsProvider).to.equal('hsm');
+    expect(rotation.body.activeCertificate).to.not.equal(chainBefore.activeCertificate);
+    await useContinuously(() => true);
   });
 });

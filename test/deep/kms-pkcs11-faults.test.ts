@@ -5,7 +5,7 @@ import { type StoredKey, signingKey } from '../../domain/keys/signing-key.ts';
 import { failing } from '../contract/kms-provider.suite.ts';
 import { errorMessage, expectValidSignature, hasSoftHsm, PIN, SoftHsm, type TokenAccess, unavailableReason } from '../support/softhsm.ts';
 
-/** CKF_USER_PIN_COUNT_LOW: a wrong PIN was given since the last right one. */
+/** CKF_USER_PIN_COUNT_LOW: a wrong PIN was entered since the last correct one. */
 const WRONG_PIN_GIVEN = 0x1_0000;
 
 if (hasSoftHsm()) {
@@ -32,12 +32,12 @@ if (hasSoftHsm()) {
 
       it('is searched again when no other session uses the library', async () => {
         hsm.addToken('there');
-        const [there, kms] = [await hsm.open('there', 'there'), await hsm.open('hsm', 'later')];
+        const [unrelatedKms, kms] = [await hsm.open('there', 'there'), await hsm.open('hsm', 'later')];
         hsm.addToken('later');
-        const key = await there.generate('acme', 'ES256');
+        const key = await unrelatedKms.generate('acme', 'ES256');
         expect(await errorMessage(() => kms.assertReachable())).to.contain('shows 1 initialized tokens');
-        await expectValidSignature(there, key);
-        await there.close();
+        await expectValidSignature(unrelatedKms, key);
+        await unrelatedKms.close();
         await kms.assertReachable();
       });
 
@@ -51,38 +51,38 @@ if (hasSoftHsm()) {
 
     it('gets a rejected PIN once, and never again from this process', async () => {
       hsm.addToken('locked', 'another-pin');
-      const flags = () => hsm.withSession('locked', (other, _, slot) => other.C_GetTokenInfo(slot).flags & WRONG_PIN_GIVEN);
+      const flags = () => hsm.withSession('locked', (cryptoki, _, slot) => cryptoki.C_GetTokenInfo(slot).flags & WRONG_PIN_GIVEN);
       const kms = await hsm.open('hsm', 'locked');
       expect(flags()).to.equal(WRONG_PIN_GIVEN);
       expect(await errorMessage(() => kms.assertReachable())).to.match(/the PIN was rejected .*CKR_PIN_INCORRECT.*correct it and restart/);
-      hsm.withSession('locked', (other, session) => {
-        other.C_Login(session, 1, 'another-pin');
-        other.C_SetPIN(session, 'another-pin', PIN);
-        other.C_Logout(session);
+      hsm.withSession('locked', (cryptoki, session) => {
+        cryptoki.C_Login(session, 1, 'another-pin');
+        cryptoki.C_SetPIN(session, 'another-pin', PIN);
+        cryptoki.C_Logout(session);
       });
-      // From now on it would be the right one.
+      // Now it is the correct PIN.
       expect(await unavailableReason(() => kms.generate('acme', 'ES256'))).to.contain('the PIN was rejected');
-      const again = await hsm.open('again', 'locked');
-      expect(await errorMessage(() => again.assertReachable())).to.contain('the PIN was rejected');
+      const lockedKms = await hsm.open('again', 'locked');
+      expect(await errorMessage(() => lockedKms.assertReachable())).to.contain('the PIN was rejected');
       expect(flags()).to.equal(0);
     });
 
     describe('a session', () => {
-      const losses: Record<string, (other: TokenAccess, slot: Buffer, session: Buffer) => void> = {
+      const sessionLosses: Record<string, (cryptoki: TokenAccess, slot: Buffer, session: Buffer) => void> = {
         'the sessions of all are closed': (other, slot) => other.C_CloseAllSessions(slot),
         'the user is logged out': (other, _, session) => other.C_Logout(session),
       };
-      for (const [title, lose] of Object.entries(losses)) {
+      for (const [title, loseSession] of Object.entries(sessionLosses)) {
         it(`is opened again when ${title}`, async () => {
           hsm.addToken('restarted');
-          const [kms, neighbour] = [await hsm.open('hsm', 'restarted'), await hsm.open('other', 'restarted')];
+          const [kms, otherKms] = [await hsm.open('hsm', 'restarted'), await hsm.open('other', 'restarted')];
           const key = await kms.generate('acme', 'ES256');
           await Promise.all(Array.from({ length: 20 }, () => expectValidSignature(kms, key)));
-          hsm.withSession('restarted', (other, session, slot) => lose(other, slot, session));
-          await Promise.all(Array.from({ length: 20 }, (_, index) => expectValidSignature(index % 2 === 0 ? kms : neighbour, key)));
-          hsm.withSession('restarted', (other, session, slot) => lose(other, slot, session));
-          await expectValidSignature(neighbour, await kms.generate('acme', 'ES256'));
-          await Promise.all([kms.assertReachable(), neighbour.assertReachable()]);
+          hsm.withSession('restarted', (other, session, slot) => loseSession(other, slot, session));
+          await Promise.all(Array.from({ length: 20 }, (_, index) => expectValidSignature(index % 2 === 0 ? kms : otherKms, key)));
+          hsm.withSession('restarted', (other, session, slot) => loseSession(other, slot, session));
+          await expectValidSignature(otherKms, await kms.generate('acme', 'ES256'));
+          await Promise.all([kms.assertReachable(), otherKms.assertReachable()]);
         });
       }
     });
@@ -97,16 +97,16 @@ if (hasSoftHsm()) {
     });
 
     describe('a key', () => {
-      const template = ({ handle }: StoredKey, more: { type: number; value: number }[] = []) => [
+      const template = ({ handle }: StoredKey, attributes: { type: number; value: number }[] = []) => [
         { type: CKA.id, value: Buffer.from(handle.keyId, 'hex') },
-        ...more,
+        ...attributes,
       ];
       const destroy = (key: StoredKey) =>
         hsm.withSession('one', (other, session) => {
           other.C_FindObjectsInit(session, template(key));
-          const found = other.C_FindObjects(session, 10);
+          const objects = other.C_FindObjects(session, 10);
           other.C_FindObjectsFinal(session);
-          for (const object of found) other.C_DestroyObject(session, object);
+          for (const object of objects) other.C_DestroyObject(session, object);
         });
 
       it('that was destroyed does not delay another key', async () => {
@@ -127,7 +127,7 @@ if (hasSoftHsm()) {
         hsm.addToken('one');
         const kms = await hsm.open('hsm', 'one', { sessions: 1 });
         const seed = Buffer.alloc(32, 7);
-        const put = ({ handle: { keyId } }: StoredKey) =>
+        const createObject = ({ handle: { keyId } }: StoredKey) =>
           hsm.withSession('one', (other, session) =>
             other.C_CreateObject(session, [
               { type: CKA.class, value: CKO.privateKey },
@@ -145,39 +145,39 @@ if (hasSoftHsm()) {
         const key = await kms.import('acme', Buffer.concat([header, seed]));
         await expectValidSignature(kms, key);
         destroy(key);
-        put(key);
+        createObject(key);
         await expectValidSignature(kms, key);
-        put(key);
-        const later = await hsm.open('hsm', 'one');
-        expect(await unavailableReason(() => later.sign(signingKey('acme', key), 'data'))).to.contain('more than one key');
+        createObject(key);
+        const laterKms = await hsm.open('hsm', 'one');
+        expect(await unavailableReason(() => laterKms.sign(signingKey('acme', key), 'data'))).to.contain('more than one key');
       });
     });
 
     it('is finalized with the last provider', async () => {
       hsm.addToken('one');
-      const [first, last] = [await hsm.open('first', 'one'), await hsm.open('last', 'one')];
-      await first.close();
+      const [firstKms, lastKms] = [await hsm.open('first', 'one'), await hsm.open('last', 'one')];
+      await firstKms.close();
       const other = hsm.cryptoki();
       expect(other.C_GetSlotList(true)).to.have.length(2);
-      await last.assertReachable();
-      await last.close();
+      await lastKms.assertReachable();
+      await lastKms.close();
       expect(() => other.C_GetSlotList(true)).to.throw('CKR_CRYPTOKI_NOT_INITIALIZED');
-      expect(await unavailableReason(() => last.generate('acme', 'ES256'))).to.contain('closed');
+      expect(await unavailableReason(() => lastKms.generate('acme', 'ES256'))).to.contain('closed');
     });
 
     it('never shows its PIN', async () => {
       hsm.addToken('refusing', 'another-pin');
       hsm.addToken('two');
-      const shown: unknown[] = [];
+      const logged: unknown[] = [];
       for (const token of ['refusing', 'two', 'three']) {
         const kms = await hsm.open(token, token);
         const key = { tenantId: 'acme', handle: { kms: token, keyId: '00', algorithm: 'ES256' } } as const;
-        shown.push(kms, await failing(() => kms.assertReachable()), await failing(() => kms.generate('acme', 'ES256')));
-        shown.push(await failing(() => kms.sign(key, 'data')));
+        logged.push(kms, await failing(() => kms.assertReachable()), await failing(() => kms.generate('acme', 'ES256')));
+        logged.push(await failing(() => kms.sign(key, 'data')));
         await kms.close();
       }
-      expect(shown).to.have.length(12);
-      expect(inspect(shown, { depth: 20, showHidden: true, getters: true })).to.not.contain(PIN);
+      expect(logged).to.have.length(12);
+      expect(inspect(logged, { depth: 20, showHidden: true, getters: true })).to.not.contain(PIN);
     });
   });
 }

@@ -42,13 +42,13 @@ if (hasSoftHsm()) {
 
     describeKmsProvider('Pkcs11Kms', 'hsm', () => hsm.open('hsm', 'one'));
 
-    const objectsOf = (token: string, { handle }: StoredKey) =>
-      hsm.withSession(token, (other, session) => {
+    const findKeyObjects = (token: string, { handle }: StoredKey) =>
+      hsm.withSession(token, (cryptoki, session) => {
         const id = Buffer.from(handle.keyId, 'hex');
-        other.C_FindObjectsInit(session, [{ type: CKA.id, value: id }]);
-        const found = other.C_FindObjects(session, 10);
-        other.C_FindObjectsFinal(session);
-        return found;
+        cryptoki.C_FindObjectsInit(session, [{ type: CKA.id, value: id }]);
+        const objects = cryptoki.C_FindObjects(session, 10);
+        cryptoki.C_FindObjectsFinal(session);
+        return objects;
       });
     it('offers the algorithms that the token supports', () => {
       expect(kms.algorithms).to.deep.equal(SIGNING_ALGORITHMS);
@@ -56,20 +56,20 @@ if (hasSoftHsm()) {
 
     it('keeps the private key on the token, for signing only, under the name of its tenant', async () => {
       const key = await kms.generate('acme', 'ES256');
-      const shown = hsm.withSession('one', (other, session) => {
-        const show = (object: Buffer, type: number) => {
+      const attributes = hsm.withSession('one', (cryptoki, session) => {
+        const readAttribute = (object: Buffer, type: number) => {
           try {
-            return other.C_GetAttributeValue(session, object, [{ type }])[0]?.value.toString('hex');
+            return cryptoki.C_GetAttributeValue(session, object, [{ type }])[0]?.value.toString('hex');
           } catch (error) {
             return (error as Error).message;
           }
         };
-        return objectsOf('one', key).map((object) =>
-          Object.fromEntries(Object.entries(CKA).map(([name, type]) => [name, show(object, type)])),
+        return findKeyObjects('one', key).map((object) =>
+          Object.fromEntries(Object.entries(CKA).map(([name, type]) => [name, readAttribute(object, type)])),
         );
       });
-      expect(shown).to.have.length(2);
-      expect(shown.find((half) => half['class']?.startsWith('03'))).to.include({
+      expect(attributes).to.have.length(2);
+      expect(attributes.find((keyObject) => keyObject['class']?.startsWith('03'))).to.include({
         ...{ token: '01', private: '01', sensitive: '01', extractable: '00', sign: '01' },
         ...{ decrypt: '00', unwrap: '00', derive: '00', signRecover: '00' },
         value: 'CKR_ATTRIBUTE_SENSITIVE',
@@ -79,40 +79,40 @@ if (hasSoftHsm()) {
 
     it('signs 200 simultaneous texts with four sessions', async () => {
       const keys = await Promise.all(SIGNING_ALGORITHMS.map((algorithm) => kms.generate('acme', algorithm)));
-      const signed = await Promise.all(
+      const signatures = await Promise.all(
         Array.from({ length: 200 }, async (_, index) => {
           const key = keys[index % keys.length] as StoredKey;
           const signature = await kms.sign(signingKey('acme', key), `data ${index}`);
           return isSignedBy(key.publicJwk, `data ${index}`, signature);
         }),
       );
-      expect(signed.filter((isRight) => isRight)).to.have.length(200);
+      expect(signatures.filter((isRight) => isRight)).to.have.length(200);
     });
 
     for (const count of [0, 1, 7, 50, 300]) {
       it(`signs a batch of ${count} in its order`, async () => {
         const key = await kms.generate('acme', 'ES256');
-        const datas = Array.from({ length: count }, (_, index) => `data ${index}`);
-        const signatures = await kms.signMany(signingKey('acme', key), datas);
+        const texts = Array.from({ length: count }, (_, index) => `data ${index}`);
+        const signatures = await kms.signMany(signingKey('acme', key), texts);
         expect(signatures).to.have.length(count);
-        for (const [index, data] of datas.entries())
+        for (const [index, data] of texts.entries())
           expect(isSignedBy(key.publicJwk, data, signatures[index] ?? Buffer.alloc(0))).to.equal(true);
       });
     }
 
     it('signs no part of a batch for another tenant or a removed key', async () => {
       const key = await kms.generate('acme', 'ES256');
-      const datas = Array.from({ length: 100 }, (_, index) => `data ${index}`);
-      expect(await failing(() => kms.signMany(signingKey('other', key), datas))).to.be.instanceOf(Failure);
+      const texts = Array.from({ length: 100 }, (_, index) => `data ${index}`);
+      expect(await failing(() => kms.signMany(signingKey('other', key), texts))).to.be.instanceOf(Failure);
       await kms.remove(signingKey('acme', key));
-      expect(await failing(() => kms.signMany(signingKey('acme', key), datas)))
+      expect(await failing(() => kms.signMany(signingKey('acme', key), texts)))
         .to.be.instanceOf(Failure)
         .with.property('code', 'unavailable');
     });
 
     it('does not block the main thread', async () => {
       const key = signingKey('acme', await kms.generate('acme', 'ES512'));
-      const begin = performance.eventLoopUtilization();
+      const startedAt = performance.eventLoopUtilization();
       let ticks = 0;
       const timer = setInterval(() => ticks++, 1);
       const signing = kms.signMany(
@@ -120,7 +120,7 @@ if (hasSoftHsm()) {
         Array.from({ length: 200 }, () => 'data'),
       );
       await signing.finally(() => clearInterval(timer));
-      expect(performance.eventLoopUtilization(begin).utilization).to.be.lessThan(0.6);
+      expect(performance.eventLoopUtilization(startedAt).utilization).to.be.lessThan(0.6);
       expect(ticks).to.be.greaterThan(5);
     });
 
@@ -130,34 +130,38 @@ if (hasSoftHsm()) {
       await expectValidSignature(kms, key);
       await kms.remove(signingKey('acme', key));
       await kms.remove(signingKey('acme', key));
-      expect(objectsOf('one', key)).to.deep.equal([]);
+      expect(findKeyObjects('one', key)).to.deep.equal([]);
       expect(await failing(() => kms.sign(signingKey('acme', key), 'data'))).to.be.instanceOf(Failure);
     });
 
     it('signs with a key that was created before the provider was opened', async () => {
-      const earlier = await hsm.open('hsm', 'two');
-      const key = await earlier.generate('acme', 'EdDSA');
-      await earlier.close();
-      expect(await failing(() => earlier.sign(signingKey('acme', key), 'data'))).to.be.instanceOf(Failure);
-      const later = await hsm.open('hsm', 'two');
-      await expectValidSignature(later, key);
-      await later.close();
+      const earlierKms = await hsm.open('hsm', 'two');
+      const key = await earlierKms.generate('acme', 'EdDSA');
+      await earlierKms.close();
+      expect(await failing(() => earlierKms.sign(signingKey('acme', key), 'data'))).to.be.instanceOf(Failure);
+      const laterKms = await hsm.open('hsm', 'two');
+      await expectValidSignature(laterKms, key);
+      await laterKms.close();
     });
 
     it('supports several providers on one library, also under another file name', async () => {
       const link = join(hsm.folder, 'link.so');
       symlinkSync(hsm.library, link);
-      const [two, again] = [await hsm.open('two', 'two', { library: link }), await hsm.open('again', 'one')];
-      const [key, other] = [await kms.generate('acme', 'ES256'), await two.generate('acme', 'ES256')];
-      expect(other.handle.kms).to.equal('two');
-      await Promise.all([expectValidSignature(kms, key), expectValidSignature(two, other), expectValidSignature(again, key)]);
-      expect(await failing(() => two.sign(signingKey('acme', key), 'data'))).to.be.instanceOf(Failure);
-      await Promise.all([two.close(), again.close(), again.close()]);
+      const [secondKms, reopenedKms] = [await hsm.open('two', 'two', { library: link }), await hsm.open('again', 'one')];
+      const [key, otherKey] = [await kms.generate('acme', 'ES256'), await secondKms.generate('acme', 'ES256')];
+      expect(otherKey.handle.kms).to.equal('two');
+      await Promise.all([
+        expectValidSignature(kms, key),
+        expectValidSignature(secondKms, otherKey),
+        expectValidSignature(reopenedKms, key),
+      ]);
+      expect(await failing(() => secondKms.sign(signingKey('acme', key), 'data'))).to.be.instanceOf(Failure);
+      await Promise.all([secondKms.close(), reopenedKms.close(), reopenedKms.close()]);
       await expectValidSignature(kms, key);
     });
 
     describe('import', () => {
-      const made = {
+      const generatedKey = {
         ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
         ES384: () => generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey,
         ES512: () => generateKeyPairSync('ec', { namedCurve: 'P-521' }).privateKey,
@@ -165,33 +169,33 @@ if (hasSoftHsm()) {
       };
       for (const algorithm of SIGNING_ALGORITHMS) {
         it(`accepts a key for ${algorithm} as JWK and as PKCS#8, and never exports it`, async () => {
-          const key = made[algorithm]();
+          const key = generatedKey[algorithm]();
           const der = key.export({ format: 'der', type: 'pkcs8' });
           for (const material of [key.export({ format: 'jwk' }) as PrivateKeyMaterial, der]) {
-            const stored = await kms.import('acme', material);
-            expect(stored.handle).to.include({ kms: 'hsm', algorithm });
-            expect(stored.publicJwk).to.not.have.any.keys('d');
-            await expectValidSignature(kms, stored);
-            const [object] = objectsOf('one', stored);
+            const storedKey = await kms.import('acme', material);
+            expect(storedKey.handle).to.include({ kms: 'hsm', algorithm });
+            expect(storedKey.publicJwk).to.not.have.any.keys('d');
+            await expectValidSignature(kms, storedKey);
+            const [object] = findKeyObjects('one', storedKey);
             const value = () =>
-              hsm.withSession('one', (other, session) =>
-                other.C_GetAttributeValue(session, object ?? Buffer.alloc(8), [{ type: CKA.value }]),
+              hsm.withSession('one', (cryptoki, session) =>
+                cryptoki.C_GetAttributeValue(session, object ?? Buffer.alloc(8), [{ type: CKA.value }]),
               );
             expect(value).to.throw('CKR_ATTRIBUTE_SENSITIVE');
-            await kms.remove(signingKey('acme', stored));
-            expect(objectsOf('one', stored)).to.deep.equal([]);
+            await kms.remove(signingKey('acme', storedKey));
+            expect(findKeyObjects('one', storedKey)).to.deep.equal([]);
           }
         });
       }
 
-      const ecJwk = () => made.ES256().export({ format: 'jwk' });
-      const refused: Record<string, () => JsonWebKey | Buffer> = {
-        'a key on a curve of its own': () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({ format: 'jwk' }),
+      const ecJwk = () => generatedKey.ES256().export({ format: 'jwk' });
+      const rejectedMaterial: Record<string, () => JsonWebKey | Buffer> = {
+        'a key on a custom curve': () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).privateKey.export({ format: 'jwk' }),
         'an RSA key': () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }),
         'a key with a foreign public half': () => ({ ...ecJwk(), d: ecJwk().d ?? '' }),
         'no key at all': () => Buffer.from('not a key'),
       };
-      for (const [name, make] of Object.entries(refused)) {
+      for (const [name, make] of Object.entries(rejectedMaterial)) {
         it(`rejects ${name}`, async () => {
           const error = await failing(() => kms.import('acme', make() as PrivateKeyMaterial));
           expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
@@ -229,20 +233,20 @@ if (hasSoftHsm()) {
 
     describe('a token with restrictions', () => {
       const key = { id: 'abcd', label: 'acme.abcd', algorithm: 'ES256' } as const;
-      /** The real library, but for one function. */
-      const asking = (rule: (real: TokenAccess) => Partial<TokenAccess>): [TokenAccess, Buffer] => {
-        const real = hsm.cryptoki();
-        const [slot = Buffer.alloc(8)] = real.C_GetSlotList(true);
-        return [Object.assign(hsm.cryptoki(), rule(real)), real.C_OpenSession(slot, 6)];
+      /** Wraps the real library with one replaced function. */
+      const openWithRule = (rule: (realLibrary: TokenAccess) => Partial<TokenAccess>): [TokenAccess, Buffer] => {
+        const realLibrary = hsm.cryptoki();
+        const [slot = Buffer.alloc(8)] = realLibrary.C_GetSlotList(true);
+        return [Object.assign(hsm.cryptoki(), rule(realLibrary)), realLibrary.C_OpenSession(slot, 6)];
       };
-      const refusing = (name: string, code: number) => () => {
+      const rejectingWith = (name: string, code: number) => () => {
         throw Object.assign(new Error(name), { code });
       };
       const objects = (other: TokenAccess, session: Buffer) => {
         other.C_FindObjectsInit(session, [{ type: CKA.label, value: key.label }]);
-        const found = other.C_FindObjects(session, 10);
+        const objects = other.C_FindObjects(session, 10);
         other.C_FindObjectsFinal(session);
-        return found;
+        return objects;
       };
 
       beforeEach(async () => {
@@ -251,10 +255,10 @@ if (hasSoftHsm()) {
       });
 
       it('is supported when it rejects attributes that forbid uses of a key', () => {
-        const [token, session] = asking((real) => ({
-          C_GenerateKeyPair(...given) {
-            if (given[3].some(({ type }) => type === CKA.decrypt)) refusing('CKR_ATTRIBUTE_TYPE_INVALID', 0x12)();
-            return real.C_GenerateKeyPair(...given);
+        const [token, session] = openWithRule((realLibrary) => ({
+          C_GenerateKeyPair(...parameters) {
+            if (parameters[3].some(({ type }) => type === CKA.decrypt)) rejectingWith('CKR_ATTRIBUTE_TYPE_INVALID', 0x12)();
+            return realLibrary.C_GenerateKeyPair(...parameters);
           },
         }));
         expect(publicJwkOf(generatePair(token, session, key), 'ES256')).to.have.property('crv', 'P-256');
@@ -262,27 +266,27 @@ if (hasSoftHsm()) {
       });
 
       it('is supported when it cannot import keys, or lacks the curve', () => {
-        const [token, session] = asking(() => ({
-          C_GenerateKeyPair: refusing('CKR_CURVE_NOT_SUPPORTED', 0x140),
-          C_CreateObject: refusing('CKR_TEMPLATE_INCONSISTENT', 0xd1),
+        const [token, session] = openWithRule(() => ({
+          C_GenerateKeyPair: rejectingWith('CKR_CURVE_NOT_SUPPORTED', 0x140),
+          C_CreateObject: rejectingWith('CKR_TEMPLATE_INCONSISTENT', 0xd1),
         }));
-        const kindOf = (work: () => unknown) => {
+        const errorKind = (work: () => unknown) => {
           try {
             return work();
           } catch (error) {
             return faultOf(error).kind;
           }
         };
-        expect(kindOf(() => generatePair(token, session, key))).to.equal('curve');
-        expect(kindOf(() => createPrivateKey(token, session, key, Buffer.alloc(32, 1)))).to.equal('foreign');
+        expect(errorKind(() => generatePair(token, session, key))).to.equal('curve');
+        expect(errorKind(() => createPrivateKey(token, session, key, Buffer.alloc(32, 1)))).to.equal('foreign');
       });
 
       it('deletes a key that could be exported', () => {
-        const [token, session] = asking((real) => ({
-          C_GetAttributeValue: (...given) =>
-            real
-              .C_GetAttributeValue(...given)
-              .map((shown, at) => (given[2][at]?.type === CKA.extractable ? { value: Buffer.of(1) } : shown)),
+        const [token, session] = openWithRule((realLibrary) => ({
+          C_GetAttributeValue: (...parameters) =>
+            realLibrary
+              .C_GetAttributeValue(...parameters)
+              .map((attribute, index) => (parameters[2][index]?.type === CKA.extractable ? { value: Buffer.of(1) } : attribute)),
         }));
         expect(() => generatePair(token, session, key)).to.throw('exportable');
         expect(() => createPrivateKey(token, session, key, Buffer.alloc(32, 1))).to.throw('exportable');
@@ -290,9 +294,9 @@ if (hasSoftHsm()) {
       });
 
       it('reports the key that could not be deleted', () => {
-        const [token, session] = asking(() => ({
-          C_GetAttributeValue: refusing('CKR_DEVICE_ERROR', 0x30),
-          C_DestroyObject: refusing('CKR_ACTION_PROHIBITED', 0x1b),
+        const [token, session] = openWithRule(() => ({
+          C_GetAttributeValue: rejectingWith('CKR_DEVICE_ERROR', 0x30),
+          C_DestroyObject: rejectingWith('CKR_ACTION_PROHIBITED', 0x1b),
         }));
         expect(() => generatePair(token, session, key)).to.throw(
           /CKR_DEVICE_ERROR; the key acme\.abcd could not be destroyed: remove it from the token/,
@@ -350,12 +354,12 @@ try {
 }
 `;
 
-/** A process of its own that signs once with the token `one` and closes nothing. */
-function runChild(hsm: SoftHsm, before = ''): Promise<{ readonly stdout: string }> {
+/** Runs a separate process that signs once with the token `one` and closes nothing. */
+function runChild(hsm: SoftHsm, preludeScript = ''): Promise<{ readonly stdout: string }> {
   const files = ['kms/pkcs11/pkcs11-kms.ts', 'system/random.ts'].map((file) => new URL(`../../adapters/${file}`, import.meta.url).href);
   const { SOFTHSM2_CONF } = process.env;
   const env = { ...minimalEnvironment(), SOFTHSM2_CONF, CASE: JSON.stringify([...files, hsm.library, PIN]) };
-  const args = ['--input-type=module', '--eval', `${before}${PROGRAM}`];
+  const args = ['--input-type=module', '--eval', `${preludeScript}${PROGRAM}`];
   return promisify(execFile)(process.execPath, args, { env, timeout: 15_000, killSignal: 'SIGKILL' });
 }
 
@@ -374,25 +378,25 @@ if (hasSoftHsm()) {
       const key = await kms.generate('acme', 'ES256');
       // All sessions are open.
       await Promise.all(Array.from({ length: 16 }, () => expectValidSignature(kms, key)));
-      const letGo = hang(hsm.tokens, (name) => name.endsWith('.object') && name !== 'token.object');
+      const release = blockFiles(hsm.tokens, (name) => name.endsWith('.object') && name !== 'token.object');
       try {
-        const begin = performance.now();
+        const startedAt = performance.now();
         let ticks = 0;
         const timer = setInterval(() => ticks++, 10);
-        // As many as Node has threads for files, and as many that wait.
+        // As many as the threads of the libuv pool, and as many waiting calls.
         const reasons = await Promise.all(
           Array.from({ length: 8 }, () => unavailableReason(() => kms.sign(signingKey('acme', key), 'data'))),
         );
         clearInterval(timer);
-        expect(performance.now() - begin).to.be.lessThan(5_000);
+        expect(performance.now() - startedAt).to.be.lessThan(5_000);
         expect(ticks).to.be.greaterThan(10);
         expect(reasons.join()).to.match(/no answer within 1000 ms/);
         expect(await readFile(new URL(import.meta.url), 'utf8')).to.contain('holds up nothing else');
         expect(await errorMessage(() => kms.assertReachable())).to.match(/"hsm" does not work: no answer within 1000 ms/);
       } finally {
-        letGo();
+        release();
       }
-      await until(async () => (await failing(() => kms.assertReachable())) === undefined);
+      await waitUntil(async () => (await failing(() => kms.assertReachable())) === undefined);
       await expectValidSignature(kms, key);
     });
 
@@ -400,18 +404,18 @@ if (hasSoftHsm()) {
       hsm.addToken('left');
       const kms = await hsm.open('hsm', 'left', { timeoutSeconds: 1 });
       const key = await kms.generate('acme', 'ES256');
-      const letGo = hang(hsm.tokens, (name) => name.endsWith('.object') && name !== 'token.object');
+      const release = blockFiles(hsm.tokens, (name) => name.endsWith('.object') && name !== 'token.object');
       try {
         await unavailableReason(() => kms.sign(signingKey('acme', key), 'data'));
-        const begin = performance.now();
+        const startedAt = performance.now();
         await kms.close();
-        expect(performance.now() - begin).to.be.lessThan(3_000);
+        expect(performance.now() - startedAt).to.be.lessThan(3_000);
       } finally {
-        letGo();
+        release();
       }
-      const later = await hsm.open('hsm', 'left');
-      await until(async () => (await failing(() => later.assertReachable())) === undefined);
-      await expectValidSignature(later, key);
+      const laterKms = await hsm.open('hsm', 'left');
+      await waitUntil(async () => (await failing(() => laterKms.assertReachable())) === undefined);
+      await expectValidSignature(laterKms, key);
     });
 
     it('keeps no key for a caller that disconnected', async () => {
@@ -419,26 +423,23 @@ if (hasSoftHsm()) {
       const kms = await hsm.open('hsm', 'late', { sessions: 1, timeoutSeconds: 1 });
       await kms.generate('acme', 'ES256');
       const objects = () => filesIn(hsm.tokens).filter((file) => file.endsWith('.object')).length;
-      const before = objects();
-      const letGo = hang(hsm.tokens, (name) => name === 'generation');
+      const objectsBefore = objects();
+      const release = blockFiles(hsm.tokens, (name) => name === 'generation');
       let reason: string;
       try {
         reason = await unavailableReason(() => kms.generate('acme', 'ES256'));
       } finally {
-        letGo();
+        release();
       }
       expect(reason).to.contain('no answer within 1000 ms');
       await kms.assertReachable();
-      expect(objects()).to.equal(before);
+      expect(objects()).to.equal(objectsBefore);
     });
   });
 }
 
-/**
- * Files of which the library reads nothing until it is let go: each becomes a pipe that nobody writes to.
- * @returns puts them back.
- */
-function hang(folder: string, isOne: (name: string) => boolean): () => void {
+/** Blocks reads of files by replacing each with a pipe without a writer. @returns a function that restores them. */
+function blockFiles(folder: string, isOne: (name: string) => boolean): () => void {
   const files = filesIn(folder).filter((file) => isOne(file.slice(file.lastIndexOf('/') + 1)));
   expect(files).to.not.equal([]);
   for (const file of files) {
@@ -446,16 +447,16 @@ function hang(folder: string, isOne: (name: string) => boolean): () => void {
     execFileSync('mkfifo', [file]);
   }
   return () => {
-    // A pipe that is open for writing, too, lets those in that wait at it; then they find it empty.
+    // Opening the pipe for writing unblocks waiting readers, which then read nothing.
     const pipes = files.map((file) => openSync(file, constants.O_RDWR | constants.O_NONBLOCK));
     for (const file of files) renameSync(`${file}.kept`, file);
     for (const pipe of pipes) closeSync(pipe);
   };
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
+async function waitUntil(condition: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 15_000;
-  while (!(await isSo())) {
+  while (!(await condition())) {
     if (performance.now() > deadline) throw new Error('it did not happen in time');
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -43,20 +43,20 @@ describeWithOpenBao('Vault signature batches', (binary) => {
   });
 
   const sign = (data: string | Uint8Array, key = keys.ES256) => vault.sign(signingKey('acme', key), data);
-  const signMany = (datas: readonly string[], key = keys.ES256) => vault.signMany(signingKey('acme', key), datas);
-  /** How many texts each of the calls had, since the last time that this was asked. */
-  let seen = 0;
+  const signMany = (texts: readonly string[], key = keys.ES256) => vault.signMany(signingKey('acme', key), texts);
+  /** Number of texts of each new call. */
+  let seenCalls = 0;
   const sizes = () => {
-    const since = front.calls.slice(seen).filter(({ path }) => path.includes('/sign/'));
-    seen = front.calls.length;
-    return since.map(({ body }) => inputs(body).length);
+    const newCalls = front.calls.slice(seenCalls).filter(({ path }) => path.includes('/sign/'));
+    seenCalls = front.calls.length;
+    return newCalls.map(({ body }) => inputs(body).length);
   };
   const inputs = (body: string) => (JSON.parse(body) as { batch_input: { input: string }[] }).batch_input;
   beforeEach(() => void sizes());
 
-  function expectSigned(datas: readonly string[], signatures: readonly Uint8Array[], key = keys.ES256): void {
-    expect(signatures).to.have.length(datas.length);
-    for (const [index, data] of datas.entries()) {
+  function expectSigned(texts: readonly string[], signatures: readonly Uint8Array[], key = keys.ES256): void {
+    expect(signatures).to.have.length(texts.length);
+    for (const [index, data] of texts.entries()) {
       expect(isSignedBy(key.publicJwk, data, signatures[index] ?? new Uint8Array())).to.equal(true);
     }
   }
@@ -66,22 +66,22 @@ describeWithOpenBao('Vault signature batches', (binary) => {
     expect(((error as Failure).cause as Error).message).to.match(reason);
   }
 
-  /** Lets the calls wait until the test says that they go on. */
-  function held() {
+  /** Delays the calls until the test releases them. */
+  function holdCalls() {
     const { promise, resolve } = Promise.withResolvers<void>();
-    let arrived = 0;
+    let arrivals = 0;
     front.play(async () => {
-      arrived++;
+      arrivals++;
       await promise;
       return undefined;
     });
-    return { letGo: resolve, arrived: () => arrived };
+    return { letGo: resolve, arrived: () => arrivals };
   }
 
   for (const algorithm of ['ES256', 'EdDSA'] as const) {
     it(`sign fifty texts with ${algorithm} in one call, in their order`, async () => {
-      const datas = texts(50);
-      expectSigned(datas, await signMany(datas, keys[algorithm]), keys[algorithm]);
+      const batchTexts = texts(50);
+      expectSigned(batchTexts, await signMany(batchTexts, keys[algorithm]), keys[algorithm]);
       expect(sizes()).to.deep.equal([50]);
     });
   }
@@ -92,23 +92,23 @@ describeWithOpenBao('Vault signature batches', (binary) => {
   });
 
   it('send the texts of one event loop turn in one call', async () => {
-    const datas = texts(20);
-    expectSigned(datas, await Promise.all(datas.map((data) => sign(data))));
+    const batchTexts = texts(20);
+    expectSigned(batchTexts, await Promise.all(batchTexts.map((data) => sign(data))));
     expect(sizes()).to.deep.equal([20]);
   });
 
   it('send the texts that arrive during a call with the next call', async () => {
-    const { letGo, arrived } = held();
-    const first = sign('first');
-    await waitUntil(() => arrived() === 1);
-    const datas = texts(30);
-    const others: Promise<Uint8Array>[] = [];
-    for (const [index, data] of datas.entries()) {
-      others.push(sign(data));
+    const { letGo, arrived: arrivals } = holdCalls();
+    const firstSignature = sign('first');
+    await waitUntil(() => arrivals() === 1);
+    const batchTexts = texts(30);
+    const otherSignatures: Promise<Uint8Array>[] = [];
+    for (const [index, data] of batchTexts.entries()) {
+      otherSignatures.push(sign(data));
       if (index % 10 === 9) await new Promise((resolve) => setImmediate(resolve));
     }
     letGo();
-    expectSigned(['first', ...datas], [await first, ...(await Promise.all(others))]);
+    expectSigned(['first', ...batchTexts], [await firstSignature, ...(await Promise.all(otherSignatures))]);
     expect(sizes()).to.deep.equal([1, 30]);
   });
 
@@ -119,40 +119,40 @@ describeWithOpenBao('Vault signature batches', (binary) => {
       if (calls++ === 0) await promise;
       return undefined;
     });
-    const slow = sign('slow');
+    const slowSignature = sign('slow');
     await waitUntil(() => calls === 1);
     expectSigned(['quick'], [await sign('quick')]);
     resolve();
-    expectSigned(['slow'], [await slow]);
+    expectSigned(['slow'], [await slowSignature]);
   });
 
   it('do not mix keys', async () => {
-    const other = await vault.generate('other', 'ES256');
+    const otherKey = await vault.generate('other', 'ES256');
     front.takeCalls();
-    const [one, two] = await Promise.all([sign('a'), vault.sign(signingKey('other', other), 'b')]);
-    expectSigned(['a'], [one]);
-    expectSigned(['b'], [two], other);
+    const [firstResult, secondResult] = await Promise.all([sign('a'), vault.sign(signingKey('other', otherKey), 'b')]);
+    expectSigned(['a'], [firstResult]);
+    expectSigned(['b'], [secondResult], otherKey);
     expect(front.takeCalls()).to.have.length(2);
   });
 
   it('sign the bytes of the time of the call', async () => {
     for (const key of [keys.ES256, keys.EdDSA]) {
-      const bytes = new TextEncoder().encode('as asked');
+      const bytes = new TextEncoder().encode('as requested');
       const signature = sign(bytes, key);
       bytes.fill(0);
-      expectSigned(['as asked'], [await signature], key);
+      expectSigned(['as requested'], [await signature], key);
     }
   });
 
   it('split many texts', async () => {
-    const datas = texts(250);
-    expectSigned(datas, await signMany(datas));
+    const batchTexts = texts(250);
+    expectSigned(batchTexts, await signMany(batchTexts));
     expect(sizes().sort()).to.deep.equal([100, 100, 50]);
   });
 
   it('split long texts, and send a text that exceeds all limits but one alone', async () => {
-    const datas = ['a'.repeat(3 * 1024 ** 2), ...texts(6).map((text) => text.padEnd(150 * 1024))];
-    expectSigned(datas, await signMany(datas, keys.EdDSA), keys.EdDSA);
+    const batchTexts = ['a'.repeat(3 * 1024 ** 2), ...texts(6).map((text) => text.padEnd(150 * 1024))];
+    expectSigned(batchTexts, await signMany(batchTexts, keys.EdDSA), keys.EdDSA);
     expect(sizes()).to.have.members([1, 2, 2, 2]);
   });
 
@@ -162,24 +162,24 @@ describeWithOpenBao('Vault signature batches', (binary) => {
     expect(sizes()).to.deep.equal([]);
   });
 
-  /** Changes one result of the calls that have the text. */
-  function spoil(text: string, change: (result: Record<string, unknown>) => Record<string, unknown>): void {
+  /** Changes one result of the calls that contain the text. */
+  function corruptResults(text: string, change: (result: Record<string, unknown>) => Record<string, unknown>): void {
     const input = Buffer.from(text).toString('base64');
     front.play(async ({ path, body, headers, method }: ProxiedCall) => {
       if (!path.includes('/sign/')) return undefined;
-      const at = inputs(body).findIndex((entry) => entry.input === input);
-      if (at < 0) return undefined;
+      const spoiltIndex = inputs(body).findIndex((entry) => entry.input === input);
+      if (spoiltIndex < 0) return undefined;
       const token = { 'X-Vault-Token': String(headers['x-vault-token']) };
       const answer = await bao.call(method, path, JSON.parse(body), token);
       const results = (answer.body['data'] as { batch_results: Record<string, unknown>[] }).batch_results;
-      results[at] = change(results[at] ?? {});
+      results[spoiltIndex] = change(results[spoiltIndex] ?? {});
       return { status: answer.status, body: answer.body };
     });
   }
   const ed = (data: string) => sign(data, keys.EdDSA);
 
   it('report the fault of one text to no other caller', async () => {
-    spoil('text 7', () => ({ error: 'this one not', key_version: 0 }));
+    corruptResults('text 7', () => ({ error: 'this one not', key_version: 0 }));
     const outcomes = await Promise.allSettled(texts(20).map(ed));
     expect(sizes()).to.deep.equal([20]);
     for (const [index, outcome] of outcomes.entries()) {
@@ -190,11 +190,11 @@ describeWithOpenBao('Vault signature batches', (binary) => {
   });
 
   it('sign all of many texts, or none', async () => {
-    spoil('text 220', () => ({ error: 'this one not' }));
+    corruptResults('text 220', () => ({ error: 'this one not' }));
     expectUnavailable(await failing(() => signMany(texts(250), keys.EdDSA)), /this one not/);
   });
 
-  const spoilt: Record<string, (result: Record<string, unknown>) => Record<string, unknown>> = {
+  const corruptions: Record<string, (result: Record<string, unknown>) => Record<string, unknown>> = {
     'by another version': ({ signature }) => ({ signature: String(signature).replace(':v1:', ':v2:') }),
     'that is too short': ({ signature }) => ({ signature: String(signature).slice(0, -4) }),
     'that is too long': ({ signature }) => ({ signature: `${signature}AAAA` }),
@@ -203,12 +203,12 @@ describeWithOpenBao('Vault signature batches', (binary) => {
     'that is not a string': () => ({ signature: 1 }),
     'that is missing': () => ({}),
   };
-  for (const [name, change] of Object.entries(spoilt)) {
+  for (const [name, change] of Object.entries(corruptions)) {
     it(`return no signature ${name}`, async () => {
-      spoil('spoilt', change);
-      const [spoiltOne, other] = await Promise.allSettled(['spoilt', 'other'].map(ed));
-      expect(other?.status).to.equal('fulfilled');
-      expectUnavailable((spoiltOne as PromiseRejectedResult).reason, /with another key or algorithm/);
+      corruptResults('spoilt', change);
+      const [spoiltOutcome, otherOutcome] = await Promise.allSettled(['spoilt', 'other'].map(ed));
+      expect(otherOutcome?.status).to.equal('fulfilled');
+      expectUnavailable((spoiltOutcome as PromiseRejectedResult).reason, /with another key or algorithm/);
     });
   }
 
@@ -223,53 +223,53 @@ describeWithOpenBao('Vault signature batches', (binary) => {
 });
 
 describe('SignatureBatches', () => {
-  const refused = (error: Error) => error;
+  const toError = (error: Error) => error;
 
   it('limits the number of waiting texts and their characters', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const send = async (_key: string, sent: readonly string[]): Promise<readonly Outcome[]> => {
+    const send = async (_key: string, texts: readonly string[]): Promise<readonly Outcome[]> => {
       await promise;
-      return sent.map(() => new Uint8Array(1));
+      return texts.map(() => new Uint8Array(1));
     };
-    const many = new SignatureBatches<string>({ send, toError: refused });
-    const waiting = Array.from({ length: 20_000 }, () => many.sign('key', 'key', 'text'));
-    expect(await failing(() => many.sign('key', 'key', 'text'))).to.be.instanceOf(Error);
-    const long = new SignatureBatches<string>({ send, toError: refused });
+    const manyBatches = new SignatureBatches<string>({ send, toError: toError });
+    const waitingSignatures = Array.from({ length: 20_000 }, () => manyBatches.sign('key', 'key', 'text'));
+    expect(await failing(() => manyBatches.sign('key', 'key', 'text'))).to.be.instanceOf(Error);
+    const longTexts = new SignatureBatches<string>({ send, toError: toError });
     const longText = 'x'.repeat(16 * 1024 ** 2);
-    for (let i = 0; i < 4; i++) waiting.push(long.sign('key', 'key', longText));
-    expect(await failing(() => long.sign('key', 'key', 'text'))).to.be.instanceOf(Error);
+    for (let i = 0; i < 4; i++) waitingSignatures.push(longTexts.sign('key', 'key', longText));
+    expect(await failing(() => longTexts.sign('key', 'key', 'text'))).to.be.instanceOf(Error);
     resolve();
-    await Promise.all(waiting);
-    expect(await many.sign('key', 'key', 'text')).to.have.length(1);
-    expect(await long.sign('key', 'key', 'text')).to.have.length(1);
+    await Promise.all(waitingSignatures);
+    expect(await manyBatches.sign('key', 'key', 'text')).to.have.length(1);
+    expect(await longTexts.sign('key', 'key', 'text')).to.have.length(1);
   });
 
   it('starts a full call at once, although another call is under way', async () => {
-    const sent: number[] = [];
+    const sentCounts: number[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
-    const send = async (_key: string, some: readonly string[]): Promise<readonly Outcome[]> => {
-      sent.push(some.length);
+    const send = async (_key: string, texts: readonly string[]): Promise<readonly Outcome[]> => {
+      sentCounts.push(texts.length);
       await promise;
-      return some.map(() => new Uint8Array(1));
+      return texts.map(() => new Uint8Array(1));
     };
-    const batches = new SignatureBatches<string>({ send, toError: refused });
-    const all = [batches.sign('key', 'key', 'first')];
-    await waitUntil(() => sent.length === 1);
-    for (const text of texts(130)) all.push(batches.sign('key', 'key', text));
-    await waitUntil(() => sent.length === 2);
-    expect(sent.slice(0, 2)).to.deep.equal([1, 100]);
+    const batches = new SignatureBatches<string>({ send, toError: toError });
+    const signatures = [batches.sign('key', 'key', 'first')];
+    await waitUntil(() => sentCounts.length === 1);
+    for (const text of texts(130)) signatures.push(batches.sign('key', 'key', text));
+    await waitUntil(() => sentCounts.length === 2);
+    expect(sentCounts.slice(0, 2)).to.deep.equal([1, 100]);
     resolve();
-    await Promise.all(all);
-    expect(sent).to.deep.equal([1, 100, 30]);
+    await Promise.all(signatures);
+    expect(sentCounts).to.deep.equal([1, 100, 30]);
   });
 
   it('reports the failure of a batch to all its callers, and continues', async () => {
     let fails = true;
-    const send = async (_key: string, some: readonly string[]): Promise<readonly Outcome[]> => {
+    const send = async (_key: string, texts: readonly string[]): Promise<readonly Outcome[]> => {
       if (fails) throw new Error('gone');
-      return some.map(() => new Uint8Array(1));
+      return texts.map(() => new Uint8Array(1));
     };
-    const batches = new SignatureBatches<string>({ send, toError: refused });
+    const batches = new SignatureBatches<string>({ send, toError: toError });
     const outcomes = await Promise.allSettled(texts(3).map((text) => batches.sign('key', 'key', text)));
     expect(outcomes.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected', 'rejected']);
     fails = false;

@@ -24,7 +24,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
   let bao: OpenBao;
   let front: OpenBaoProxy;
   let key: StoredKey;
-  const open: VaultKms[] = [];
+  const openProviders: VaultKms[] = [];
   before(async () => {
     bao = await startOpenBao(binary);
     front = await startOpenBaoProxy(bao.address);
@@ -34,23 +34,23 @@ describeWithOpenBao('Vault that fails', (binary) => {
     front.play(() => undefined);
     front.takeCalls();
   });
-  afterEach(() => Promise.all(open.splice(0).map((one) => one.close())));
+  afterEach(() => Promise.all(openProviders.splice(0).map((openProvider) => openProvider.close())));
   after(async () => {
     await front?.end();
     await bao?.stop();
   });
 
   async function provider(settings: Partial<VaultSettings> = {}): Promise<VaultKms> {
-    const all = await bao.settings({ address: front.address, ...settings });
-    const made = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
-    open.push(made);
-    return made;
+    const providerSettings = await bao.settings({ address: front.address, ...settings });
+    const kms = new VaultKms({ name: 'house', settings: providerSettings, random: new NodeRandom() });
+    openProviders.push(kms);
+    return kms;
   }
   const sign = (vault: VaultKms) => vault.sign(signingKey('acme', key), 'data');
   const expectSigns = async (vault: VaultKms) => expect(isSignedBy(key.publicJwk, 'data', await sign(vault))).to.equal(true);
   const checked = async (vault: VaultKms) => ((await failing(() => vault.assertReachable())) as Error | undefined)?.message;
 
-  /** A wallet is told to come back, and the log why. */
+  /** Expects a Failure `unavailable` for the wallet, and the reason in the log. */
   function expectUnavailable(error: unknown, reason: RegExp): void {
     expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
     expect((error as Failure).details).to.include({ retryAfterSeconds: 2 });
@@ -66,23 +66,23 @@ describeWithOpenBao('Vault that fails', (binary) => {
     expect(await checked(vault)).to.equal(
       `Vault at ${address}: no connection (ECONNREFUSED); check the address and that the server is running`,
     );
-    const nowhere = await provider({ address: 'http://vault.invalid:8200' });
-    expect(await checked(nowhere)).to.match(/no connection \((ENOTFOUND|EAI_AGAIN)\)/);
+    const unreachableVault = await provider({ address: 'http://vault.invalid:8200' });
+    expect(await checked(unreachableVault)).to.match(/no connection \((ENOTFOUND|EAI_AGAIN)\)/);
   });
 
   it('works again as soon as it is unsealed', async () => {
-    const [known, unknown] = [await provider(), await provider({ auth: await bao.appRole() })];
-    await known.assertReachable();
+    const [cachedVault, uncachedVault] = [await provider(), await provider({ auth: await bao.appRole() })];
+    await cachedVault.assertReachable();
     await bao.seal();
     try {
-      for (const vault of [known, unknown]) {
+      for (const vault of [cachedVault, uncachedVault]) {
         expectUnavailable(await failing(() => sign(vault)), /it is sealed; unseal it/);
         expect(await checked(vault)).to.match(/it is sealed; unseal it \(`bao operator unseal`\)$/);
       }
     } finally {
       await bao.unseal();
     }
-    for (const vault of [known, unknown]) {
+    for (const vault of [cachedVault, uncachedVault]) {
       await vault.assertReachable();
       await expectSigns(vault);
     }
@@ -114,24 +114,24 @@ describeWithOpenBao('Vault that fails', (binary) => {
   });
 
   it('has a timeout, after which the call is aborted', async () => {
-    let ended = false;
-    const silent = createServer((socket) => {
+    let isClosed = false;
+    const silentServer = createServer((socket) => {
       socket.resume().on('close', () => {
-        ended = true;
+        isClosed = true;
       });
       socket.on('error', () => {});
     });
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => silentServer.listen(0, '127.0.0.1', resolve));
     try {
-      const address = `http://127.0.0.1:${(silent.address() as { port: number }).port}`;
-      const mute = await provider({ address, timeoutSeconds: 0.3 });
+      const address = `http://127.0.0.1:${(silentServer.address() as { port: number }).port}`;
+      const mutedVault = await provider({ address, timeoutSeconds: 0.3 });
       const start = performance.now();
-      expectUnavailable(await failing(() => sign(mute)), /no answer (to the login )?within/);
+      expectUnavailable(await failing(() => sign(mutedVault)), /no answer (to the login )?within/);
       expect(performance.now() - start).to.be.within(250, 3_000);
-      await waitUntil(() => ended);
-      expect(await checked(mute)).to.match(/no answer .*within 0\.3 s$/);
+      await waitUntil(() => isClosed);
+      expect(await checked(mutedVault)).to.match(/no answer .*within 0\.3 s$/);
     } finally {
-      silent.close();
+      silentServer.close();
     }
   });
 
@@ -154,7 +154,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
     }
   });
 
-  const bad: Record<string, readonly [CannedResponse, RegExp]> = {
+  const badResponses: Record<string, readonly [CannedResponse, RegExp]> = {
     'cuts the connection': ['cut', /the connection was cut/],
     'answers 500': [{ status: 500, body: { errors: ['internal error'] } }, /answered 500: internal error/],
     'answers 429': [{ status: 429, body: { errors: ['quota exceeded'] } }, /answered 429: quota exceeded/],
@@ -162,17 +162,17 @@ describeWithOpenBao('Vault that fails', (binary) => {
     'answers too much in an error': [{ status: 400, body: { errors: ['x'.repeat(2 * MAX_ANSWER_BYTES)] } }, /more than 1048576 bytes/],
     'is a page': [{ status: 200, body: '<html>' }, /not Vault: its response is not JSON/],
     'is a page that is not found': [{ status: 404, body: '<html>' }, /not Vault: it answered 404/],
-    'is another service that knows nobody': [{ status: 403, body: {} }, /not Vault: it answered 403/],
+    'is another service that rejects the login': [{ status: 403, body: {} }, /not Vault: it answered 403/],
     'answers half of it': [{ status: 200, body: '{"data":{"batch_res' }, /not Vault: its response is not JSON/],
     'answers with a list': [{ status: 200, body: [] }, /not Vault: its response is not JSON/],
-    'answers with nothing': [{ status: 200, body: '' }, /did not answer each/],
+    'answers with an empty body': [{ status: 200, body: '' }, /did not answer each/],
     'answers with null': [{ status: 200, body: { data: null } }, /did not answer each/],
   };
-  for (const [name, [played, reason]] of Object.entries(bad)) {
+  for (const [name, [cannedResponse, reason]] of Object.entries(badResponses)) {
     it(`${name}, five times, and opens the circuit breaker`, async () => {
       const vault = await provider();
       await vault.assertReachable();
-      front.play(() => played);
+      front.play(() => cannedResponse);
       for (let i = 0; i < 5; i++) expectUnavailable(await failing(() => sign(vault)), reason);
       front.takeCalls();
       expectUnavailable(await failing(() => sign(vault)), /several times in a row/);
@@ -182,11 +182,11 @@ describeWithOpenBao('Vault that fails', (binary) => {
 
   it('rejects a text that is too large, and still signs with other keys', async () => {
     const vault = await provider();
-    const large = await vault.generate('acme', 'EdDSA');
+    const largeKey = await vault.generate('acme', 'EdDSA');
     const limit = 64 * 1024;
     front.play(({ body }) => (body.length > limit ? { status: 413, body: '<html>too large' } : undefined));
     for (let i = 0; i < 6; i++) {
-      const error = await failing(() => vault.sign(signingKey('acme', large), 'x'.repeat(limit)));
+      const error = await failing(() => vault.sign(signingKey('acme', largeKey), 'x'.repeat(limit)));
       expectUnavailable(error, /too large/);
     }
     await expectSigns(vault);
@@ -195,15 +195,15 @@ describeWithOpenBao('Vault that fails', (binary) => {
   it('gets a limited number of simultaneous calls', async () => {
     const vault = await provider({ atOnce: 3 });
     const keys = await Promise.all(Array.from({ length: 12 }, () => vault.generate('acme', 'ES256')));
-    let [underWay, most] = [0, 0];
+    let [underWay, maxConcurrent] = [0, 0];
     front.play(async () => {
-      most = Math.max(most, ++underWay);
+      maxConcurrent = Math.max(maxConcurrent, ++underWay);
       await new Promise((resolve) => setTimeout(resolve, 10));
       underWay--;
       return undefined;
     });
-    await Promise.all(keys.map((one) => vault.sign(signingKey('acme', one), 'data')));
-    expect(most).to.equal(3);
+    await Promise.all(keys.map((storedKey) => vault.sign(signingKey('acme', storedKey), 'data')));
+    expect(maxConcurrent).to.equal(3);
   });
 
   describe('in a health check', () => {
@@ -258,25 +258,22 @@ describeWithOpenBao('Vault that fails', (binary) => {
   });
 
   describe('in logs and errors, reveals no secret', () => {
-    const everything = (error: unknown) =>
+    const errorText = (error: unknown) =>
       inspect(error, { depth: 20, showHidden: true, maxStringLength: null }) +
       (error instanceof Error ? error.message + error.stack + inspect(error.cause, { depth: 20 }) : '');
-    const plays: Record<string, (secrets: readonly string[]) => CannedResponse | undefined> = {
+    const cannedResponses: Record<string, (secrets: readonly string[]) => CannedResponse | undefined> = {
       'when it is cut': () => 'cut',
       'when it fails': () => ({ status: 500, body: { errors: [] } }),
-      'when it refuses': () => ({ status: 403, body: { errors: ['permission denied'] } }),
+      'when it rejects the call': () => ({ status: 403, body: { errors: ['permission denied'] } }),
       'when it is a page': () => ({ status: 200, body: '<html>' }),
       'when it says too much': () => ({ status: 200, body: 'x'.repeat(2 * MAX_ANSWER_BYTES) }),
       'when Vault repeats it': (secrets) => ({
         status: 400,
         body: { errors: [`not ${secrets.join(' nor ')}\n\u001b[31m`, 'x'.repeat(10_000)] },
       }),
-      'when Vault repeats it with a fault of its own': (secrets) => ({
-        status: 500,
-        body: { errors: [...secrets], data: secrets, more: secrets },
-      }),
+      'when Vault repeats it in its error': (secrets) => ({ status: 500, body: { errors: [...secrets], data: secrets, more: secrets } }),
     };
-    for (const [name, played] of Object.entries(plays)) {
+    for (const [name, cannedResponse] of Object.entries(cannedResponses)) {
       for (const phase of ['login', 'call'] as const) {
         it(`${name}, at the ${phase}`, async () => {
           const auth = await bao.appRole();
@@ -286,7 +283,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
             await vault.assertReachable();
             secrets.push(String(front.calls.at(-1)?.headers['x-vault-token']));
           }
-          front.play(() => played(phase === 'login' ? secrets : secrets.slice(2)));
+          front.play(() => cannedResponse(phase === 'login' ? secrets : secrets.slice(2)));
           const errors = [
             await failing(() => vault.assertReachable()),
             await failing(() => sign(vault)),
@@ -295,7 +292,7 @@ describeWithOpenBao('Vault that fails', (binary) => {
           ];
           for (const error of errors) {
             expect(error).to.be.instanceOf(Error);
-            for (const secret of secrets) expect(everything(error)).to.not.include(secret);
+            for (const secret of secrets) expect(errorText(error)).to.not.include(secret);
             const { message, cause } = error as Error;
             const line = `${message}${(cause as Error | undefined)?.message ?? ''}`;
             expect(line).to.have.length.below(1_000);

@@ -22,7 +22,7 @@ import {
   waitUntil,
 } from '../support/openbao.ts';
 
-/** What the configuration gives is what the provider takes. */
+/** The settings type of the configuration is that of the provider. */
 const _configured = (settings: ConfiguredVault): VaultSettings => settings;
 
 const LOGIN = 'POST auth/approle/login';
@@ -34,7 +34,7 @@ describeWithOpenBao('Vault login', (binary) => {
   let front: OpenBaoProxy;
   let folder: string;
   let key: StoredKey;
-  const open: VaultKms[] = [];
+  const openProviders: VaultKms[] = [];
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-vault-'));
     bao = await startOpenBao(binary);
@@ -47,7 +47,7 @@ describeWithOpenBao('Vault login', (binary) => {
   });
   afterEach(async () => {
     sinon.restore();
-    await Promise.all(open.splice(0).map((one) => one.close()));
+    await Promise.all(openProviders.splice(0).map((one) => one.close()));
   });
   after(async () => {
     await front?.end();
@@ -56,16 +56,16 @@ describeWithOpenBao('Vault login', (binary) => {
   });
 
   async function provider(settings: Partial<VaultSettings> = {}): Promise<VaultKms> {
-    const all = await bao.settings({ address: front.address, ...settings });
-    const made = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
-    open.push(made);
-    return made;
+    const providerSettings = await bao.settings({ address: front.address, ...settings });
+    const kms = new VaultKms({ name: 'house', settings: providerSettings, random: new NodeRandom() });
+    openProviders.push(kms);
+    return kms;
   }
   const sign = (vault: VaultKms) => vault.sign(signingKey('acme', key), 'data');
   const signing = () => `POST sign/${key.handle.keyId.replace(/@.*/, '')}/sha2-256`;
   const expectSigns = async (vault: VaultKms) => expect(isSignedBy(key.publicJwk, 'data', await sign(vault))).to.equal(true);
   const count = (call: string, calls: readonly string[]) => calls.filter((one) => one === call).length;
-  /** What the service used last. */
+  /** The token of the last call. */
   const lastToken = () => String(front.calls.at(-1)?.headers['x-vault-token']);
   const revoke = (token: string) => bao.call('POST', 'auth/token/revoke', { token });
 
@@ -95,10 +95,10 @@ describeWithOpenBao('Vault login', (binary) => {
     await expectSigns(await provider({ auth: await bao.appRole() }));
     expect(front.takeCalls()).to.deep.equal([LOGIN, signing()]);
     await bao.call('POST', 'sys/auth/teams/blue', { type: 'approle' });
-    const role = 'auth/teams/blue/role/vidimus';
-    await bao.call('POST', role, { token_policies: ['vidimus'] });
-    const id = await bao.call('GET', `${role}/role-id`);
-    const secret = await bao.call('POST', `${role}/secret-id`, {});
+    const appRole = 'auth/teams/blue/role/vidimus';
+    await bao.call('POST', appRole, { token_policies: ['vidimus'] });
+    const id = await bao.call('GET', `${appRole}/role-id`);
+    const secret = await bao.call('POST', `${appRole}/secret-id`, {});
     const auth = {
       method: 'approle',
       mount: 'teams/blue',
@@ -114,14 +114,14 @@ describeWithOpenBao('Vault login', (binary) => {
     expect(count(LOGIN, front.takeCalls())).to.equal(1);
   });
 
-  // A real login of this kind needs a cluster that vouches for the account. The front plays that one call, with a token of the
-  // real server; all else goes there.
+  // A real login of this kind needs a cluster that verifies the account. The proxy answers that one call with a token of
+  // the real server and forwards all others.
   it('accepts a Kubernetes service account, and reads its file at each login', async () => {
     const tokenFile = join(folder, 'serviceaccount');
-    const expected = { role: 'vidimus', jwt: 'first' };
+    const expectedLogin = { role: 'vidimus', jwt: 'first' };
     front.play(async ({ method, path, body, headers }) => {
       if (`${method} ${path}` !== 'POST auth/clusters/one/login') return undefined;
-      if (headers['x-vault-token'] !== undefined || body !== JSON.stringify(expected)) {
+      if (headers['x-vault-token'] !== undefined || body !== JSON.stringify(expectedLogin)) {
         return { status: 403, body: { errors: ['permission denied'] } };
       }
       const auth = { client_token: await bao.token(), lease_duration: 3600, renewable: true };
@@ -133,126 +133,126 @@ describeWithOpenBao('Vault login', (binary) => {
     writeFileSync(tokenFile, 'first\n');
     await expectSigns(vault);
     writeFileSync(tokenFile, 'second');
-    expected.jwt = 'second';
+    expectedLogin.jwt = 'second';
     await revoke(lastToken());
     await expectSigns(vault);
-    expected.jwt = 'third';
+    expectedLogin.jwt = 'third';
     await revoke(lastToken());
     expectUnavailable(await failing(() => sign(vault)), /login by kubernetes was rejected.*service account/);
   });
 
   it('works in a namespace', async () => {
-    const inside = { 'X-Vault-Namespace': 'id' };
+    const namespaceHeaders = { 'X-Vault-Namespace': 'id' };
     await bao.call('POST', 'sys/namespaces/id', {});
-    await bao.call('POST', 'sys/mounts/transit', { type: 'transit' }, inside);
-    await bao.call('POST', 'sys/policies/acl/vidimus', { policy: POLICY }, inside);
-    const { body } = await bao.call('POST', 'auth/token/create', { policies: ['vidimus'] }, inside);
+    await bao.call('POST', 'sys/mounts/transit', { type: 'transit' }, namespaceHeaders);
+    await bao.call('POST', 'sys/policies/acl/vidimus', { policy: POLICY }, namespaceHeaders);
+    const { body } = await bao.call('POST', 'auth/token/create', { policies: ['vidimus'] }, namespaceHeaders);
     const auth = { method: 'token', token: (body['auth'] as { client_token: string }).client_token } as const;
-    const from = front.calls.length;
+    const callCount = front.calls.length;
     const vault = await provider({ auth, namespace: 'id' });
-    const own = await vault.generate('acme', 'ES256');
-    const signature = await vault.sign(signingKey('acme', own), 'data');
-    expect(isSignedBy(own.publicJwk, 'data', signature)).to.equal(true);
-    const namespaces = front.calls.slice(from).map(({ headers }) => headers['x-vault-namespace']);
+    const key = await vault.generate('acme', 'ES256');
+    const signature = await vault.sign(signingKey('acme', key), 'data');
+    expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
+    const namespaces = front.calls.slice(callCount).map(({ headers }) => headers['x-vault-namespace']);
     expect(new Set(namespaces)).to.deep.equal(new Set(['id']));
-    const outside = await provider();
-    expectUnavailable(await failing(() => outside.sign(signingKey('acme', own), 'data')), /not found/);
+    const outsideProvider = await provider();
+    expectUnavailable(await failing(() => outsideProvider.sign(signingKey('acme', key), 'data')), /not found/);
   });
 
   describe('renews a token', () => {
-    const short = { token_ttl: '2s', token_max_ttl: '1h' };
-    type Scene = {
+    const shortLived = { token_ttl: '2s', token_max_ttl: '1h' };
+    type RenewalScene = {
       readonly front: OpenBaoProxy;
       readonly provider: (settings?: Partial<VaultSettings>) => Promise<VaultKms>;
-      /** Calls of one kind so far. */
+      /** Number of calls of one kind so far. */
       readonly seen: (call: string) => number;
       readonly lastToken: () => string;
     };
-    const scenes: Record<string, (scene: Scene) => Promise<void>> = {
-      async 'before it ends'(scene) {
-        const vault = await scene.provider({ auth: await bao.appRole(short) });
+    const renewalScenes: Record<string, (renewalScene: RenewalScene) => Promise<void>> = {
+      async 'before it ends'(renewalScene) {
+        const vault = await renewalScene.provider({ auth: await bao.appRole(shortLived) });
         await expectSigns(vault);
-        const token = scene.lastToken();
-        await waitUntil(() => scene.seen(RENEWAL) === 2);
+        const token = renewalScene.lastToken();
+        await waitUntil(() => renewalScene.seen(RENEWAL) === 2);
         await expectSigns(vault);
-        expect(scene.lastToken()).to.equal(token);
-        expect(scene.seen(LOGIN)).to.equal(1);
+        expect(renewalScene.lastToken()).to.equal(token);
+        expect(renewalScene.seen(LOGIN)).to.equal(1);
       },
-      async 'from the configuration, though nothing is called meanwhile'(scene) {
+      async 'from the configuration, though nothing is called meanwhile'(renewalScene) {
         const auth = { method: 'token', token: await bao.token({ ttl: '2s' }) } as const;
-        const vault = await scene.provider({ auth });
+        const vault = await renewalScene.provider({ auth });
         await vault.assertReachable();
-        await waitUntil(() => scene.seen(RENEWAL) === 2);
+        await waitUntil(() => renewalScene.seen(RENEWAL) === 2);
         await expectSigns(vault);
       },
-      async 'by another one when it cannot live on'(scene) {
+      async 'by another one when it cannot live on'(renewalScene) {
         const auth = await bao.appRole({ token_ttl: '4s', token_max_ttl: '5s' });
-        const vault = await scene.provider({ auth });
+        const vault = await renewalScene.provider({ auth });
         await expectSigns(vault);
-        await waitUntil(() => scene.seen(LOGIN) === 2);
-        // Not again and again for less and less.
-        expect(scene.seen(RENEWAL)).to.equal(1);
+        await waitUntil(() => renewalScene.seen(LOGIN) === 2);
+        // The token is not renewed repeatedly for ever shorter periods.
+        expect(renewalScene.seen(RENEWAL)).to.equal(1);
         await expectSigns(vault);
-        expect(scene.seen(LOOKUP)).to.equal(0);
+        expect(renewalScene.seen(LOOKUP)).to.equal(0);
       },
-      async 'by another one when it is of a kind that cannot be renewed'(scene) {
-        const vault = await scene.provider({ auth: await bao.appRole({ token_ttl: '2s', token_type: 'batch' }) });
+      async 'by another one when it is of a kind that cannot be renewed'(renewalScene) {
+        const vault = await renewalScene.provider({ auth: await bao.appRole({ token_ttl: '2s', token_type: 'batch' }) });
         await expectSigns(vault);
-        await waitUntil(() => scene.seen(LOGIN) === 2);
+        await waitUntil(() => renewalScene.seen(LOGIN) === 2);
         await expectSigns(vault);
-        expect(scene.seen(RENEWAL)).to.equal(0);
+        expect(renewalScene.seen(RENEWAL)).to.equal(0);
       },
-      async 'again when that failed, as long as there is time'(scene) {
+      async 'again when that failed, as long as there is time'(renewalScene) {
         const auth = await bao.appRole({ token_ttl: '5s', token_max_ttl: '1h' });
-        const vault = await scene.provider({ auth });
+        const vault = await renewalScene.provider({ auth });
         await expectSigns(vault);
-        const token = scene.lastToken();
-        scene.front.play(({ path }) => (path.endsWith('renew-self') && scene.seen(RENEWAL) === 1 ? 'cut' : undefined));
-        await waitUntil(() => scene.seen(RENEWAL) === 2);
+        const token = renewalScene.lastToken();
+        renewalScene.front.play(({ path }) => (path.endsWith('renew-self') && renewalScene.seen(RENEWAL) === 1 ? 'cut' : undefined));
+        await waitUntil(() => renewalScene.seen(RENEWAL) === 2);
         await expectSigns(vault);
-        expect([scene.lastToken(), scene.seen(LOGIN)]).to.deep.equal([token, 1]);
+        expect([renewalScene.lastToken(), renewalScene.seen(LOGIN)]).to.deep.equal([token, 1]);
       },
-      async 'no more once it is closed'(scene) {
-        const vault = await scene.provider({ auth: await bao.appRole(short) });
+      async 'no more once it is closed'(renewalScene) {
+        const vault = await renewalScene.provider({ auth: await bao.appRole(shortLived) });
         await expectSigns(vault);
         await vault.close();
-        const other = await scene.provider({ auth: await bao.appRole(short) });
-        await expectSigns(other);
-        const token = scene.lastToken();
-        await waitUntil(() => scene.seen(RENEWAL) === 1);
-        expect(scene.lastToken()).to.equal(token);
+        const otherVault = await renewalScene.provider({ auth: await bao.appRole(shortLived) });
+        await expectSigns(otherVault);
+        const token = renewalScene.lastToken();
+        await waitUntil(() => renewalScene.seen(RENEWAL) === 1);
+        expect(renewalScene.lastToken()).to.equal(token);
         expect(await failing(() => sign(vault))).to.be.instanceOf(Error);
       },
     };
-    // They mostly wait, so all of them begin at once.
+    // The scenes mostly wait, so all run concurrently.
     const played = new Map<string, Promise<void>>();
     before(() => {
-      for (const [name, scene] of Object.entries(scenes)) {
-        const outcome = play(scene);
+      for (const [name, renewalScene] of Object.entries(renewalScenes)) {
+        const outcome = playScene(renewalScene);
         outcome.catch(() => {});
         played.set(name, outcome);
       }
     });
-    for (const name of Object.keys(scenes)) it(name, () => played.get(name));
+    for (const name of Object.keys(renewalScenes)) it(name, () => played.get(name));
 
-    async function play(scene: (scene: Scene) => Promise<void>): Promise<void> {
-      const own = await startOpenBaoProxy(bao.address);
-      const made: VaultKms[] = [];
+    async function playScene(renewalScene: (renewalScene: RenewalScene) => Promise<void>): Promise<void> {
+      const proxy = await startOpenBaoProxy(bao.address);
+      const createdProviders: VaultKms[] = [];
       try {
-        await scene({
-          front: own,
+        await renewalScene({
+          front: proxy,
           async provider(settings = {}) {
-            const all = await bao.settings({ address: own.address, ...settings });
-            const vault = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
-            made.push(vault);
+            const providerSettings = await bao.settings({ address: proxy.address, ...settings });
+            const vault = new VaultKms({ name: 'house', settings: providerSettings, random: new NodeRandom() });
+            createdProviders.push(vault);
             return vault;
           },
-          seen: (call) => own.calls.filter(({ method, path }) => `${method} ${path}` === call).length,
-          lastToken: () => String(own.calls.at(-1)?.headers['x-vault-token']),
+          seen: (call) => proxy.calls.filter(({ method, path }) => `${method} ${path}` === call).length,
+          lastToken: () => String(proxy.calls.at(-1)?.headers['x-vault-token']),
         });
       } finally {
-        await Promise.all(made.map((one) => one.close()));
-        await own.end();
+        await Promise.all(createdProviders.map((one) => one.close()));
+        await proxy.end();
       }
     }
   });
@@ -267,8 +267,8 @@ describeWithOpenBao('Vault login', (binary) => {
       expect(front.takeCalls()).to.deep.equal([signing(), LOOKUP, LOGIN, signing()]);
 
       await revoke(lastToken());
-      const made = await Promise.all(Array.from({ length: 10 }, () => vault.generate('acme', 'ES256')));
-      expect(made).to.have.length(10);
+      const generatedKeys = await Promise.all(Array.from({ length: 10 }, () => vault.generate('acme', 'ES256')));
+      expect(generatedKeys).to.have.length(10);
       expect(count(LOGIN, front.takeCalls())).to.equal(1);
     });
 
@@ -279,8 +279,8 @@ describeWithOpenBao('Vault login', (binary) => {
       await revoke(lastToken());
       const roles = (await bao.call('GET', 'auth/approle/role?list=true')).body['data'] as { keys: string[] };
       const { secretId: secret_id } = auth;
-      for (const role of roles.keys) {
-        await bao.call('POST', `auth/approle/role/${role}/secret-id/destroy`, { secret_id });
+      for (const appRole of roles.keys) {
+        await bao.call('POST', `auth/approle/role/${appRole}/secret-id/destroy`, { secret_id });
       }
       for (let i = 0; i < 5; i++) {
         const error = await failing(() => sign(vault));
@@ -310,25 +310,25 @@ describeWithOpenBao('Vault login', (binary) => {
   describe('and its environment', () => {
     it('ignores the environment variables of Vault’s own tools, and a proxy', async () => {
       const auth = await bao.appRole();
-      const elsewhere = 'http://127.0.0.1:9';
+      const unusedAddress = 'http://127.0.0.1:9';
       const variables = {
-        VAULT_ADDR: elsewhere,
+        VAULT_ADDR: unusedAddress,
         VAULT_TOKEN: 'of somebody else',
         VAULT_NAMESPACE: 'elsewhere',
         VAULT_PREFIX: '/elsewhere',
-        HTTP_PROXY: elsewhere,
-        http_proxy: elsewhere,
+        HTTP_PROXY: unusedAddress,
+        http_proxy: unusedAddress,
       };
-      const former = Object.keys(variables).map((name) => [name, process.env[name]] as const);
+      const formerValues = Object.keys(variables).map((name) => [name, process.env[name]] as const);
       Object.assign(process.env, variables);
       try {
-        const from = front.calls.length;
+        const callCount = front.calls.length;
         await expectSigns(await provider({ auth }));
-        const [login] = front.calls.slice(from);
+        const [login] = front.calls.slice(callCount);
         expect(login?.path).to.equal('auth/approle/login');
         expect(login?.headers).to.not.have.any.keys('x-vault-token', 'x-vault-namespace');
       } finally {
-        for (const [name, value] of former) {
+        for (const [name, value] of formerValues) {
           if (value === undefined) delete process.env[name];
           else process.env[name] = value;
         }
@@ -340,57 +340,57 @@ describeWithOpenBao('Vault login', (binary) => {
         enable(names: string): void;
         disable(): void;
       };
-      const printed = sinon.stub(process.stderr, 'write').returns(true);
+      const logOutput = sinon.stub(process.stderr, 'write').returns(true);
       debug.enable('*vault*');
       try {
         await expectSigns(await provider({ auth: await bao.appRole() }));
       } finally {
         debug.disable();
       }
-      const { args } = printed;
-      printed.restore();
+      const { args } = logOutput;
+      logOutput.restore();
       expect(args.flat().join('')).to.not.match(/secret_id|hvs|vault/i);
     });
 
     it('follows no redirect', async () => {
-      const other = await startOpenBaoProxy(bao.address);
+      const otherProxy = await startOpenBaoProxy(bao.address);
       try {
-        front.play(({ path }) => ({ status: 307, body: '', headers: { location: `${other.address}/v1/${path}` } }));
+        front.play(({ path }) => ({ status: 307, body: '', headers: { location: `${otherProxy.address}/v1/${path}` } }));
         const vault = await provider();
         expectUnavailable(await failing(() => sign(vault)), /redirect \(307\).*"address"/);
-        expect(other.takeCalls()).to.deep.equal([]);
+        expect(otherProxy.takeCalls()).to.deep.equal([]);
       } finally {
-        await other.end();
+        await otherProxy.end();
       }
     });
   });
 
   describe('by TLS', () => {
-    let secured: OpenBao;
+    let tlsBao: OpenBao;
     const file = (name: string) => join(folder, name);
     before(async () => {
       makeCertificates(folder);
       const tls = { certificate: file('server.pem'), key: file('server.key'), ca: file('ca.pem') };
-      secured = await startOpenBao(binary, tls);
+      tlsBao = await startOpenBao(binary, tls);
     });
-    after(() => secured?.stop());
+    after(() => tlsBao?.stop());
 
     async function overTls(settings: Partial<VaultSettings>): Promise<VaultKms> {
-      const all = await secured.settings(settings);
-      const made = new VaultKms({ name: 'house', settings: all, random: new NodeRandom() });
-      open.push(made);
-      return made;
+      const providerSettings = await tlsBao.settings(settings);
+      const kms = new VaultKms({ name: 'house', settings: providerSettings, random: new NodeRandom() });
+      openProviders.push(kms);
+      return kms;
     }
     const outcome = async (settings: Partial<VaultSettings>) => {
       const vault = await overTls(settings);
       return (await failing(() => vault.assertReachable())) as Error | undefined;
     };
 
-    it('trusts the authorities of the configured file', async () => {
+    it('trusts the CAs of the configured file', async () => {
       const vault = await overTls({ ca: file('ca.pem') });
-      const own = await vault.generate('acme', 'ES256');
-      const signature = await vault.sign(signingKey('acme', own), 'data');
-      expect(isSignedBy(own.publicJwk, 'data', signature)).to.equal(true);
+      const key = await vault.generate('acme', 'ES256');
+      const signature = await vault.sign(signingKey('acme', key), 'data');
+      expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
     });
 
     it('trusts no other certificate, for any value of VAULT_SKIP_VERIFY', async () => {
@@ -404,7 +404,7 @@ describeWithOpenBao('Vault login', (binary) => {
     });
 
     it('requires the host name in the certificate', async () => {
-      const address = secured.address.replace('127.0.0.1', 'localhost');
+      const address = tlsBao.address.replace('127.0.0.1', 'localhost');
       expect((await outcome({ ca: file('ca.pem'), address }))?.message).to.match(/not for the name in/);
     });
 
@@ -417,15 +417,15 @@ describeWithOpenBao('Vault login', (binary) => {
     });
 
     it('reports TLS for an http address, and plain HTTP for an https address', async () => {
-      const plain = secured.address.replace('https', 'http');
-      expect((await outcome({ address: plain }))?.message).to.match(/not Vault: it answered 400/);
+      const plainAddress = tlsBao.address.replace('https', 'http');
+      expect((await outcome({ address: plainAddress }))?.message).to.match(/not Vault: it answered 400/);
       const tls = bao.address.replace('http', 'https');
       expect((await outcome({ address: tls }))?.message).to.match(/TLS fails.*served by https/);
     });
   });
 });
 
-/** An authority, a certificate of it for 127.0.0.1, and another authority. */
+/** Creates a CA, its certificate for 127.0.0.1, and another CA. */
 function makeCertificates(folder: string): void {
   const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];

@@ -19,12 +19,12 @@ describeWithOpenBao('keys in Vault', (binary) => {
   let bao: OpenBao;
   let front: OpenBaoProxy;
   let vault: VaultKms;
-  const open: KmsProvider[] = [];
+  const openProviders: KmsProvider[] = [];
   before(async () => {
     bao = await startOpenBao(binary);
     front = await startOpenBaoProxy(bao.address);
     vault = await provider();
-    // Logs in.
+    // This call logs in.
     await vault.assertReachable();
   });
   beforeEach(() => {
@@ -32,24 +32,24 @@ describeWithOpenBao('keys in Vault', (binary) => {
     front.takeCalls();
   });
   after(async () => {
-    await Promise.all(open.map((one) => one.close()));
+    await Promise.all(openProviders.map((openProvider) => openProvider.close()));
     await front?.end();
     await bao?.stop();
   });
 
   async function provider(settings: Parameters<OpenBao['settings']>[0] = {}): Promise<VaultKms> {
-    const all = await bao.settings({ address: front.address, ...settings });
-    const made = new VaultKms({ name: 'house', settings: all, random });
-    open.push(made);
-    return made;
+    const providerSettings = await bao.settings({ address: front.address, ...settings });
+    const kms = new VaultKms({ name: 'house', settings: providerSettings, random });
+    openProviders.push(kms);
+    return kms;
   }
-  const nameOf = (key: StoredKey) => key.handle.keyId.replace(/@.*/, '');
-  const read = (key: StoredKey) => bao.call('GET', `transit/keys/${nameOf(key)}`);
-  const reasonOf = (error: unknown) => (error as Failure).cause as Error;
+  const keyName = (key: StoredKey) => key.handle.keyId.replace(/@.*/, '');
+  const readVaultKey = (key: StoredKey) => bao.call('GET', `transit/keys/${keyName(key)}`);
+  const causeOf = (error: unknown) => (error as Failure).cause as Error;
 
   function expectUnavailable(error: unknown, reason: RegExp): void {
     expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');
-    expect(reasonOf(error).message).to.match(reason);
+    expect(causeOf(error).message).to.match(reason);
   }
 
   describeKmsProvider('VaultKms', 'house', () => vault);
@@ -64,18 +64,18 @@ describeWithOpenBao('keys in Vault', (binary) => {
       const bytes = (fill: number) => () => Buffer.alloc(16, fill).toString('base64url');
       for (const token of [bytes(0xff), bytes(0xfb), () => '-_-_-_-_-_-_-_-_-_-_--']) {
         const settings = await bao.settings();
-        const made = new VaultKms({ name: 'house', settings, random: Object.assign(new NodeRandom(), { token }) });
-        open.push(made);
-        const key = await made.generate('a-', 'ES256');
-        expect(isSignedBy(key.publicJwk, 'data', await made.sign(signingKey('a-', key), 'data'))).to.equal(true);
-        await made.remove(signingKey('a-', key));
+        const kms = new VaultKms({ name: 'house', settings, random: Object.assign(new NodeRandom(), { token }) });
+        openProviders.push(kms);
+        const key = await kms.generate('a-', 'ES256');
+        expect(isSignedBy(key.publicJwk, 'data', await kms.sign(signingKey('a-', key), 'data'))).to.equal(true);
+        await kms.remove(signingKey('a-', key));
       }
     });
 
     it('cannot be exported from Vault', async () => {
       for (const key of [await vault.generate('acme', 'ES256'), await vault.import('acme', aPrivateKey())]) {
         for (const path of ['export/signing-key', 'export/hmac-key', 'backup']) {
-          const { body } = await bao.call('GET', `transit/${path}/${nameOf(key)}`);
+          const { body } = await bao.call('GET', `transit/${path}/${keyName(key)}`);
           expect(String(body['errors']), path).to.match(/not exportable|exporting is disallowed|backup is disallowed/);
           expect(body['data']).to.equal(undefined);
         }
@@ -91,7 +91,7 @@ describeWithOpenBao('keys in Vault', (binary) => {
     it('stays the same when it is rotated inside Vault', async () => {
       for (const algorithm of SIGNING_ALGORITHMS) {
         const key = await vault.generate('acme', algorithm);
-        expect((await bao.call('POST', `transit/keys/${nameOf(key)}/rotate`)).status).to.equal(200);
+        expect((await bao.call('POST', `transit/keys/${keyName(key)}/rotate`)).status).to.equal(200);
         const signature = await vault.sign(signingKey('acme', key), 'data');
         expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
       }
@@ -117,16 +117,16 @@ describeWithOpenBao('keys in Vault', (binary) => {
     });
 
     it('signs only with its algorithm, although Transit supports others', async () => {
-      for (const [own, other] of [
+      for (const [algorithm, otherAlgorithm] of [
         ['EdDSA', 'ES256'],
         ['ES256', 'EdDSA'],
       ] as const) {
-        const key = await vault.generate('acme', own);
-        const handle = { ...key.handle, algorithm: other };
+        const key = await vault.generate('acme', algorithm);
+        const handle = { ...key.handle, algorithm: otherAlgorithm };
         expect(await failing(() => vault.sign({ tenantId: 'acme', handle }, 'data'))).to.be.instanceOf(Error);
-        const keyId = handle.keyId.replace(own.toLowerCase(), other.toLowerCase());
-        const altered = { ...handle, keyId };
-        const error = await failing(() => vault.sign({ tenantId: 'acme', handle: altered }, 'data'));
+        const keyId = handle.keyId.replace(algorithm.toLowerCase(), otherAlgorithm.toLowerCase());
+        const alteredHandle = { ...handle, keyId };
+        const error = await failing(() => vault.sign({ tenantId: 'acme', handle: alteredHandle }, 'data'));
         expectUnavailable(error, /key not found/);
       }
     });
@@ -134,9 +134,9 @@ describeWithOpenBao('keys in Vault', (binary) => {
     it('is removed by its tenant only', async () => {
       const key = await vault.generate('acme', 'ES256');
       expect(await failing(() => vault.remove(signingKey('other', key)))).to.be.instanceOf(Error);
-      expect((await read(key)).status).to.equal(200);
+      expect((await readVaultKey(key)).status).to.equal(200);
       await vault.remove(signingKey('acme', key));
-      expect((await read(key)).status).to.equal(404);
+      expect((await readVaultKey(key)).status).to.equal(404);
       expectUnavailable(await failing(() => vault.sign(signingKey('acme', key), 'data')), /not found/);
     });
 
@@ -148,83 +148,83 @@ describeWithOpenBao('keys in Vault', (binary) => {
 
     it('is removed although Vault rejects one of the simultaneous calls that remove it', async () => {
       const key = await vault.generate('acme', 'ES256');
-      let refusals = 0;
-      front.play(({ method }) => (method === 'DELETE' && refusals++ === 0 ? { status: 500, body: { errors: ['busy'] } } : undefined));
+      let rejections = 0;
+      front.play(({ method }) => (method === 'DELETE' && rejections++ === 0 ? { status: 500, body: { errors: ['busy'] } } : undefined));
       await vault.remove(signingKey('acme', key));
       front.play(() => undefined);
-      expect(refusals).to.equal(2);
+      expect(rejections).to.equal(2);
       expectUnavailable(await failing(() => vault.sign(signingKey('acme', key), 'data')), /not found/);
     });
 
     it('is not removed when the mount is missing, which is reported', async () => {
       const key = await vault.generate('acme', 'ES256');
       const auth = { method: 'token', token: bao.rootToken } as const;
-      const elsewhere = await provider({ mount: 'transits', auth });
-      const error = await failing(() => elsewhere.remove(signingKey('acme', key)));
+      const otherMount = await provider({ mount: 'transits', auth });
+      const error = await failing(() => otherMount.remove(signingKey('acme', key)));
       expectUnavailable(error, /no handler for route.*check "mount"/);
     });
 
     it('that was removed does not delay another key', async () => {
-      const [gone, other] = [await vault.generate('acme', 'ES256'), await vault.generate('acme', 'ES256')];
-      await vault.remove(signingKey('acme', gone));
+      const [removedKey, otherKey] = [await vault.generate('acme', 'ES256'), await vault.generate('acme', 'ES256')];
+      await vault.remove(signingKey('acme', removedKey));
       for (let i = 0; i < 12; i++) {
-        expectUnavailable(await failing(() => vault.sign(signingKey('acme', gone), 'data')), /not found/);
+        expectUnavailable(await failing(() => vault.sign(signingKey('acme', removedKey), 'data')), /not found/);
       }
-      expect(await vault.sign(signingKey('acme', other), 'data')).to.have.length(64);
+      expect(await vault.sign(signingKey('acme', otherKey), 'data')).to.have.length(64);
     });
 
     it('that the policy forbids does not delay another key, and causes no login', async () => {
-      const [forbidden, other] = [await vault.generate('closed', 'ES256'), await vault.generate('acme', 'ES256')];
+      const [forbiddenKey, otherKey] = [await vault.generate('closed', 'ES256'), await vault.generate('acme', 'ES256')];
       await bao.call('POST', 'sys/policies/acl/closed', { policy: `path "transit/sign/closed.*" { capabilities = ["deny"] }` });
       const auth = await bao.appRole({ token_policies: ['vidimus', 'closed'] });
       const restricted = await provider({ auth });
-      await restricted.sign(signingKey('acme', other), 'data');
+      await restricted.sign(signingKey('acme', otherKey), 'data');
       front.takeCalls();
       for (let i = 0; i < 12; i++) {
-        const error = await failing(() => restricted.sign(signingKey('closed', forbidden), 'data'));
+        const error = await failing(() => restricted.sign(signingKey('closed', forbiddenKey), 'data'));
         expectUnavailable(error, /permission denied/);
       }
-      expect(await restricted.sign(signingKey('acme', other), 'data')).to.have.length(64);
+      expect(await restricted.sign(signingKey('acme', otherKey), 'data')).to.have.length(64);
       expect(front.takeCalls().filter((call) => call.includes('login'))).to.deep.equal([]);
     });
   });
 
   describe('when a key cannot be created', () => {
-    const aKeyOf = (path: string) => /^transit\/keys\/(left\.[\w-]+\.\w+)/.exec(path)?.[1];
-    const keysOf = async (tenantId: string) => {
+    const keyNameInPath = (path: string) => /^transit\/keys\/(left\.[\w-]+\.\w+)/.exec(path)?.[1];
+    const vaultKeysOf = async (tenantId: string) => {
       const { body } = await bao.call('GET', 'transit/keys?list=true');
       return (body['data'] as { keys: string[] }).keys.filter((name) => name.startsWith(`${tenantId}.`));
     };
 
     it('removes the keys that were created before the fault', async () => {
-      front.play(({ method, path }) => (method === 'GET' && aKeyOf(path) ? { status: 500, body: { errors: ['x'] } } : undefined));
+      front.play(({ method, path }) => (method === 'GET' && keyNameInPath(path) ? { status: 500, body: { errors: ['x'] } } : undefined));
       expectUnavailable(await failing(() => vault.generate('left', 'ES256')), /answered 500: x/);
-      await waitUntil(async () => (await keysOf('left')).length === 0);
+      await waitUntil(async () => (await vaultKeysOf('left')).length === 0);
       expect(front.takeCalls()[0]).to.match(/^POST keys\/left/);
     });
 
     it('rejects an exportable key, and a key of another type', async () => {
-      for (const change of [{ exportable: true }, { allow_plaintext_backup: true }, { type: 'ecdsa-p384' }]) {
+      for (const changeResponse of [{ exportable: true }, { allow_plaintext_backup: true }, { type: 'ecdsa-p384' }]) {
         front.play(async ({ method, path }) => {
-          const name = aKeyOf(path);
+          const name = keyNameInPath(path);
           if (method !== 'POST' || name === undefined || path.includes('/config')) return undefined;
-          await bao.call('POST', `transit/keys/${name}`, { type: 'ecdsa-p256', ...change });
+          await bao.call('POST', `transit/keys/${name}`, { type: 'ecdsa-p256', ...changeResponse });
           return { status: 204, body: '' };
         });
         expectUnavailable(await failing(() => vault.generate('left', 'ES256')), /the created key differs from the request/);
-        await waitUntil(async () => (await keysOf('left')).length === 0);
+        await waitUntil(async () => (await vaultKeysOf('left')).length === 0);
       }
     });
 
     it('rejects a key that differs from the imported one', async () => {
       front.play(async ({ method, path }) => {
-        const name = aKeyOf(path);
+        const name = keyNameInPath(path);
         if (method !== 'POST' || name === undefined || !path.endsWith('/import')) return undefined;
         await bao.call('POST', `transit/keys/${name}`, { type: 'ecdsa-p256' });
         return { status: 204, body: '' };
       });
       expectUnavailable(await failing(() => vault.import('left', aPrivateKey())), /another key/);
-      await waitUntil(async () => (await keysOf('left')).length === 0);
+      await waitUntil(async () => (await vaultKeysOf('left')).length === 0);
     });
   });
 
@@ -252,17 +252,17 @@ describeWithOpenBao('keys in Vault', (binary) => {
       });
     }
 
-    const refused: Record<string, () => PrivateKeyMaterial> = {
+    const rejectedMaterial: Record<string, () => PrivateKeyMaterial> = {
       'an RSA key': () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'der', type: 'pkcs8' }),
       'a secp256k1 key': () => aPair('secp256k1').privateKey.export({ format: 'der', type: 'pkcs8' }),
       'a public key': () => aPair('P-256').publicKey.export({ format: 'jwk' }) as PrivateKeyMaterial,
       'a key with a foreign public half': () => {
-        const [one, other] = [aPair('P-256'), aPair('P-256')].map(({ privateKey }) => privateKey.export({ format: 'jwk' }));
-        return { ...one, d: other?.d ?? '' } as PrivateKeyMaterial;
+        const [firstKey, secondKey] = [aPair('P-256'), aPair('P-256')].map(({ privateKey }) => privateKey.export({ format: 'jwk' }));
+        return { ...firstKey, d: secondKey?.d ?? '' } as PrivateKeyMaterial;
       },
       'no key at all': () => Buffer.from('not a key'),
     };
-    for (const [name, make] of Object.entries(refused)) {
+    for (const [name, make] of Object.entries(rejectedMaterial)) {
       it(`rejects ${name} before a call to Vault`, async () => {
         const error = await failing(() => vault.import('acme', make()));
         expect(error).to.be.instanceOf(Failure).with.property('code', 'invalid_input');
@@ -272,17 +272,17 @@ describeWithOpenBao('keys in Vault', (binary) => {
 
     it('sends the key to Vault only under its wrapping key', async () => {
       const material = aPrivateKey();
-      const from = front.calls.length;
+      const callCount = front.calls.length;
       await vault.import('acme', material);
-      const sent = front.calls.slice(from).map(({ body }) => body);
+      const sentBodies = front.calls.slice(callCount).map(({ body }) => body);
       const { d = '' } = { ...(material as { d: string }) };
       const scalar = Buffer.from(d, 'base64url');
-      for (const text of sent) {
+      for (const text of sentBodies) {
         expect(text).to.not.include(d).and.not.include(scalar.toString('hex'));
         const { ciphertext = '' } = (text === '' ? {} : JSON.parse(text)) as { ciphertext?: string };
         expect(Buffer.from(ciphertext, 'base64').includes(scalar)).to.equal(false);
       }
-      expect(sent.some((text) => text.includes('ciphertext'))).to.equal(true);
+      expect(sentBodies.some((text) => text.includes('ciphertext'))).to.equal(true);
     });
   });
 });
@@ -308,8 +308,8 @@ describeWithOpenBao('master secret from Vault', (binary) => {
     await bao?.stop();
   });
 
-  const refusal = async (key: string, version = 1, change: Partial<VaultSettings> = {}) => {
-    const error = await failing(() => masterSecretFrom({ ...settings, ...change }, key, version));
+  const refusal = async (key: string, version = 1, changeResponse: Partial<VaultSettings> = {}) => {
+    const error = await failing(() => masterSecretFrom({ ...settings, ...changeResponse }, key, version));
     expect(inspect(error, { depth: 10, showHidden: true })).to.not.include(secret);
     return (error as Error | undefined)?.message;
   };
@@ -330,13 +330,13 @@ describeWithOpenBao('master secret from Vault', (binary) => {
 
   it('stays the same when the key is rotated, and after a restart of Vault', async () => {
     await bao.call('POST', 'transit/keys/rotated', { type: 'aes256-gcm96' });
-    const before = await masterSecretFrom(settings, 'rotated', 1);
+    const firstSecret = await masterSecretFrom(settings, 'rotated', 1);
     await bao.call('POST', 'transit/keys/rotated/rotate');
-    const second = await masterSecretFrom(settings, 'rotated', 2);
-    expect(second).to.not.equal(before);
+    const secondSecret = await masterSecretFrom(settings, 'rotated', 2);
+    expect(secondSecret).to.not.equal(firstSecret);
     await bao.restart();
-    expect(await masterSecretFrom(settings, 'rotated', 1)).to.equal(before);
-    expect(await masterSecretFrom(settings, 'rotated', 2)).to.equal(second);
+    expect(await masterSecretFrom(settings, 'rotated', 1)).to.equal(firstSecret);
+    expect(await masterSecretFrom(settings, 'rotated', 2)).to.equal(secondSecret);
     expect(await masterSecretFrom(settings, 'sealing', 1)).to.equal(secret);
   });
 
@@ -358,11 +358,11 @@ describeWithOpenBao('master secret from Vault', (binary) => {
   it('reports a missing mount, a rejected login or no answer', async () => {
     const auth = { method: 'token', token: bao.rootToken } as const;
     expect(await refusal('sealing', 1, { auth, mount: 'transits' })).to.match(/check "mount"/);
-    const none = { method: 'token', token: 'none' } as const;
-    expect(await refusal('sealing', 1, { auth: none })).to.match(/login by token was rejected/);
+    const missingMount = { method: 'token', token: 'none' } as const;
+    expect(await refusal('sealing', 1, { auth: missingMount })).to.match(/login by token was rejected/);
     front.play(() => new Promise(() => {}));
-    const slow = { address: front.address, timeoutSeconds: 0.2 };
-    expect(await refusal('sealing', 1, slow)).to.match(/no answer .*within 0\.2 s/);
+    const slowSettings = { address: front.address, timeoutSeconds: 0.2 };
+    expect(await refusal('sealing', 1, slowSettings)).to.match(/no answer .*within 0\.2 s/);
   });
 
   it('rejects a key name that leads to another path', async () => {

@@ -7,13 +7,13 @@ const LIMIT_MS = 100;
 
 describe('configuration with very many properties', () => {
   let service: TestService;
-  let world: PopulatedTenant;
-  const holds = new BlockMeter();
+  let tenant: PopulatedTenant;
+  const blockMeter = new BlockMeter();
 
   before(async () => {
     service = await startTestService();
-    world = await populate(service, 'acme');
-    await createResource(service, world.token, '/issuer/credentials', {
+    tenant = await populate(service, 'acme');
+    await createResource(service, tenant.token, '/issuer/credentials', {
       id: 'large',
       vct: 'urn:large:1',
       config: { format: 'dc+sd-jwt', display: [{ name: 'Large', locale: 'en' }] },
@@ -22,23 +22,23 @@ describe('configuration with very many properties', () => {
   });
   it('is rejected with the limit when it has 5,000 visible claims, which no verifier could read', async () => {
     const claims = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`a${index}`, 1]));
-    const { status, body } = await service.call('PATCH', '/issuer/credentials/large', { token: world.token, json: { claims } });
+    const { status, body } = await service.call('PATCH', '/issuer/credentials/large', { token: tenant.token, json: { claims } });
     expect([status, body.code]).to.deep.equal([400, 'invalid_input']);
     expect(body.detail).to.include('at most 4900 in what is always visible');
   });
 
   after(async () => {
-    await holds.close();
+    await blockMeter.close();
     await service.close();
   });
 
   it('does not delay other tenants with each small change', async () => {
     let count = 0;
-    const { status, milliseconds } = await holds.measure(
+    const { status, milliseconds } = await blockMeter.measure(
       () => ({
         address: `${service.address}/issuer/credentials/large`,
         method: 'PATCH',
-        headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${world.token}` },
+        headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${tenant.token}` },
         body: JSON.stringify({ description: `change ${++count}` }),
       }),
       LIMIT_MS,

@@ -10,41 +10,41 @@ import { startOptions } from '../support/start-options.ts';
 const LAUNCHER = fileURLToPath(new URL('../../bootstrap/commands/vidimus.mjs', import.meta.url));
 const FENCE = fileURLToPath(new URL('../../bootstrap/commands/restore-fence.ts', import.meta.url));
 
-function run(program: string, ...words: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], { encoding: 'utf8', env: minimalEnvironment() });
+function run(program: string, ...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], { encoding: 'utf8', env: minimalEnvironment() });
   return { status, stdout, stderr };
 }
 
 describe('npx vidimus', () => {
-  for (const [typed, usage] of [
+  for (const [command, usage] of [
     ['config:check', 'config check <folder>'],
     ['config:export', 'config export <tenant>'],
     ['audit:verify', 'audit verify [--expect'],
     ['kms:migrate', 'kms migrate <tenant>'],
     ['restore:fence', 'restore fence [--force]'],
   ] as const)
-    it(`accepts ${typed}, as the scripts of a clone are called`, () => {
-      const { status, stdout } = run(LAUNCHER, typed, '--help');
+    it(`accepts ${command}, as the scripts of a clone are called`, () => {
+      const { status, stdout } = run(LAUNCHER, command, '--help');
       expect(status).to.equal(0);
       expect(stdout).to.include(`usage: npx vidimus ${usage}`);
     });
 
-  for (const [typed, meant] of [
+  for (const [command, suggestion] of [
     ['doctr', 'doctor'],
     ['docter --json', 'doctor'],
     ['restore fenc', 'restore fence'],
     ['audit:verfy', 'audit verify'],
     ['restorefence', 'restore fence'],
   ] as const)
-    it(`suggests ${meant} for ${typed}`, () => {
-      const { status, stderr } = run(LAUNCHER, ...typed.split(' '));
+    it(`suggests ${suggestion} for ${command}`, () => {
+      const { status, stderr } = run(LAUNCHER, ...command.split(' '));
       expect(status).to.equal(2);
-      expect(stderr).to.include('there is no such command').and.to.include(`did you mean "npx vidimus ${meant}"?`);
+      expect(stderr).to.include('there is no such command').and.to.include(`did you mean "npx vidimus ${suggestion}"?`);
     });
 
-  for (const typed of ['zzzzzz', 'demo:script', 'constructor:keys', '__proto__:x', 'x'.repeat(10_000)])
-    it(`suggests nothing for ${typed.slice(0, 20)}`, () => {
-      const { status, stderr } = run(LAUNCHER, typed);
+  for (const command of ['zzzzzz', 'demo:script', 'constructor:keys', '__proto__:x', 'x'.repeat(10_000)])
+    it(`suggests nothing for ${command.slice(0, 20)}`, () => {
+      const { status, stderr } = run(LAUNCHER, command);
       expect(status).to.equal(2);
       expect(stderr).to.include('there is no such command').and.not.to.include('did you mean');
     });
@@ -69,12 +69,12 @@ describe('npx vidimus', () => {
 
 describe('npm start', () => {
   const root = new URL('../../', import.meta.url);
-  const read = (file: string) => readFileSync(new URL(file, root), 'utf8');
+  const readProjectFile = (file: string) => readFileSync(new URL(file, root), 'utf8');
 
   it('replaces the shell, also on Windows, whose shell finds "exec" in the folder', () => {
-    const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } };
+    const { scripts } = JSON.parse(readProjectFile('package.json')) as { scripts: { start: string } };
     expect(scripts.start).to.equal('exec node tools/start.mjs');
-    expect(read('exec.cmd').trim()).to.equal('@%*');
+    expect(readProjectFile('exec.cmd').trim()).to.equal('@%*');
   });
 
   it('passes its arguments to the service, such as an unknown one', () => {
@@ -96,7 +96,7 @@ describe('npm start', () => {
       'deploy/systemd/vidimus.service',
       'deploy/helm/vidimus/templates/statefulset.yaml',
     ])
-      for (const option of options) expect(read(file), file).to.not.include(option);
+      for (const option of options) expect(readProjectFile(file), file).to.not.include(option);
   });
 });
 
@@ -121,11 +121,11 @@ describe('launcher of the service', () => {
     pid: process.pid, nodeOptions: process.execArgv, args: process.argv.slice(2), arenas: process.env.MALLOC_ARENA_MAX, secret: process.env.SECRET,
     environ: require('node:fs').readFileSync('/proc/self/environ', 'utf8').includes('from-a-file'),
   }));`;
-  const reportOf = (output: string) => JSON.parse(output.split('\n')[1] ?? '');
+  const parseReport = (output: string) => JSON.parse(output.split('\n')[1] ?? '');
 
   it('is replaced by the service, which gets the options and the arguments', () => {
     const { stdout, stderr } = launch(file('program.cjs', REPORT), ['--port', '4000']);
-    const { pid, nodeOptions, args, arenas } = reportOf(stdout);
+    const { pid, nodeOptions, args, arenas } = parseReport(stdout);
     expect({ pid: String(pid), nodeOptions, args, arenas, stderr }).to.deep.equal({
       pid: stdout.split('\n')[0],
       nodeOptions: startOptions().nodeOptions,
@@ -137,7 +137,7 @@ describe('launcher of the service', () => {
 
   it('does not overwrite a variable that the operator has set', () => {
     const { stdout } = launch(file('program.cjs', REPORT), [], { MALLOC_ARENA_MAX: '4' });
-    expect(reportOf(stdout).arenas).to.equal('4');
+    expect(parseReport(stdout).arenas).to.equal('4');
   });
 
   for (const name of ['missing.env', ''])
@@ -149,7 +149,7 @@ describe('launcher of the service', () => {
 
   it('passes secrets of an env-file to the service without showing them in the process list', () => {
     const secrets = file('secrets.env', 'SECRET=from-a-file\n');
-    const { secret, args, environ } = reportOf(launch(file('program.cjs', REPORT), [`--env-file=${secrets}`]).stdout);
+    const { secret, args, environ } = parseReport(launch(file('program.cjs', REPORT), [`--env-file=${secrets}`]).stdout);
     expect({ secret, args, environ }).to.deep.equal({ secret: 'from-a-file', args: [], environ: false });
   });
 

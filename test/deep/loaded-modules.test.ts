@@ -10,18 +10,18 @@ import { type Callable, createTenant } from '../support/test-service.ts';
 import { callerFor, WorkerService } from '../support/worker-service.ts';
 
 const PROBE = new URL('../support/loaded-modules.ts', import.meta.url).href;
-/** What serves administrators, seldom requests, or other configurations. */
+/** Modules for administrators, rare requests or other configurations. */
 const NOT_LOADED = [
   ...['@mikro-orm/core', '@mikro-orm/sql', '@mikro-orm/postgresql', '@mikro-orm/sqlite', '@mikro-orm/migrations'],
   ...['kysely', 'yaml', '@peculiar/asn1-x509', 'swagger-ui-dist', 'zod-openapi', 'undici'],
   ...['prom-client', '@opentelemetry/api', '@opentelemetry/sdk-trace'],
   ...['amqplib', 'cloudevents', 'node-vault'],
 ];
-/** Checks claims against a schema. */
-const FOR_CLAIMS = ['ajv', 'ajv-formats'];
-/** Of Node, by the names that it has within: what `fetch` is made of, and HTTP/2. */
-const NOT_LOADED_OF_NODE = ['internal/deps/undici/undici', 'http2', 'tls'];
-/** Files that a start and an issuance may load, of packages and of our own. On PostgreSQL 451 are loaded. */
+/** Modules that validate claims against a schema. */
+const CLAIMS_MODULES = ['ajv', 'ajv-formats'];
+/** Internal modules of Node for `fetch` and HTTP/2. */
+const NOT_LOADED_NODE_MODULES = ['internal/deps/undici/undici', 'http2', 'tls'];
+/** Maximum number of files that a start and an issuance may load. On PostgreSQL 451 are loaded. */
 const MAX_FILES = 470;
 
 for (const kind of databases()) {
@@ -31,7 +31,7 @@ for (const kind of databases()) {
     let service: WorkerService | undefined;
 
     before(async function () {
-      // Migrated by the process itself.
+      // The process itself migrates the database.
       database = await kind.openEmpty();
       if (database === undefined) return this.skip();
       folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
@@ -62,17 +62,17 @@ for (const kind of databases()) {
       await setTimeout(50);
       return readFileSync(file, 'utf8').split('\n');
     };
-    const packagesOf = (urls: readonly string[]) => {
-      const found = urls.flatMap((url) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []);
-      return [...new Set(found)];
+    const packageNames = (urls: readonly string[]) => {
+      const packages = urls.flatMap((url) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []);
+      return [...new Set(packages)];
     };
-    const expectNothingElse = async (besides: readonly string[] = []) => {
-      const all = await loaded();
-      const unwanted = [...NOT_LOADED, ...FOR_CLAIMS].filter((name) => !besides.includes(name));
-      expect(packagesOf(all).filter((name) => unwanted.includes(name))).to.deep.equal([]);
-      const ofNode = all.map((name) => name.replace('NativeModule ', ''));
-      expect(ofNode.filter((name) => NOT_LOADED_OF_NODE.includes(name))).to.deep.equal([]);
-      const files = all.filter((url) => url.startsWith('file:'));
+    const expectNoOtherModules = async (allowedModules: readonly string[] = []) => {
+      const loadedModules = await loaded();
+      const unwantedModules = [...NOT_LOADED, ...CLAIMS_MODULES].filter((name) => !allowedModules.includes(name));
+      expect(packageNames(loadedModules).filter((name) => unwantedModules.includes(name))).to.deep.equal([]);
+      const nodeModules = loadedModules.map((name) => name.replace('NativeModule ', ''));
+      expect(nodeModules.filter((name) => NOT_LOADED_NODE_MODULES.includes(name))).to.deep.equal([]);
+      const files = loadedModules.filter((url) => url.startsWith('file:'));
       expect(files.length, 'files').to.be.within(100, MAX_FILES);
     };
 
@@ -87,20 +87,20 @@ for (const kind of databases()) {
 
     it('are only those that serving needs at the first start', async () => {
       await start();
-      await expectNothingElse();
+      await expectNoOtherModules();
     });
 
     it('are no others for an issuance by an issuer and a wallet', async () => {
-      const before = await start();
-      const { token } = await createTenant(before, 'acme');
-      await createResource(before, token, '/issuer/credentials', credentialBody('pid', 'signing'));
-      // The first one of a tenant makes its status list.
-      await issue(before, token);
-      expect(packagesOf(await loaded()), 'of who has written').to.include('@mikro-orm/core');
+      const firstService = await start();
+      const { token } = await createTenant(firstService, 'acme');
+      await createResource(firstService, token, '/issuer/credentials', credentialBody('pid', 'signing'));
+      // The first issuance of a tenant creates its status list.
+      await issue(firstService, token);
+      expect(packageNames(await loaded()), 'of who has written').to.include('@mikro-orm/core');
       await service?.stop();
 
       await issue(await start(), token);
-      await expectNothingElse(FOR_CLAIMS);
+      await expectNoOtherModules(CLAIMS_MODULES);
     });
   });
 }

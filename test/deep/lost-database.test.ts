@@ -11,18 +11,18 @@ import { createTenant, startTestService, type TestService } from '../support/tes
 
 type Native = { pragma(text: string, options?: { simple: true }): unknown };
 
-/** A database that can be taken away while the service runs. */
-type Breakable = { readonly url: string; lose(): Promise<void>; bring(): Promise<void>; end(): void };
+/** A database whose connections can be broken while the service runs. */
+type BreakableDatabase = { readonly url: string; lose(): Promise<void>; bring(): Promise<void>; end(): void };
 
-/** The disk of the service's own connection is full. */
-async function breakableSqlite({ url }: TestDatabase): Promise<Breakable> {
+/** Simulates a full disk for the connection of the service. */
+async function breakableSqlite({ url }: TestDatabase): Promise<BreakableDatabase> {
   const orm = await connect({ url: 'sqlite::memory:', poolSize: 2 });
   const prototype = Object.getPrototypeOf(await orm.em.getConnection().getNativeClient()) as Native;
   await orm.close();
   const spy = sinon.spy(prototype, 'pragma');
-  const natives = () => [...new Set(spy.thisValues as (Native & { readonly open: boolean })[])];
+  const nativeConnections = () => [...new Set(spy.thisValues as (Native & { readonly open: boolean })[])];
   const limit = (pages: (native: Native) => number) => {
-    for (const native of natives().filter(({ open }) => open)) native.pragma(`max_page_count = ${pages(native)}`);
+    for (const native of nativeConnections().filter(({ open }) => open)) native.pragma(`max_page_count = ${pages(native)}`);
   };
   return {
     url,
@@ -32,42 +32,42 @@ async function breakableSqlite({ url }: TestDatabase): Promise<Breakable> {
   };
 }
 
-/** What stands between the service and its server goes away. */
-async function breakablePostgres({ url }: TestDatabase): Promise<Breakable> {
+/** Simulates the loss of the network between the service and its server. */
+async function breakablePostgres({ url }: TestDatabase): Promise<BreakableDatabase> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
   const make = () =>
-    createServer((near) => {
-      const far = dial(Number(target.port || 5432), target.hostname);
-      for (const socket of [near, far]) {
+    createServer((client) => {
+      const upstream = dial(Number(target.port || 5432), target.hostname);
+      for (const socket of [client, upstream]) {
         sockets.add(socket);
         socket.on('error', () => {});
         socket.on('close', () => {
-          near.destroy();
-          far.destroy();
+          client.destroy();
+          upstream.destroy();
         });
       }
-      near.pipe(far).pipe(near);
+      client.pipe(upstream).pipe(client);
     });
   let server: Server = make();
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   await listen(0);
   const { port } = server.address() as { port: number };
-  const through = new URL(url);
-  through.host = `127.0.0.1:${port}`;
-  const lose = async () => {
-    const closed = new Promise<unknown>((resolve) => server.close(resolve));
+  const proxiedUrl = new URL(url);
+  proxiedUrl.host = `127.0.0.1:${port}`;
+  const breakConnection = async () => {
+    const serverClosed = new Promise<unknown>((resolve) => server.close(resolve));
     for (const socket of sockets) socket.destroy();
-    await closed;
+    await serverClosed;
   };
   return {
-    url: through.href,
-    lose,
+    url: proxiedUrl.href,
+    lose: breakConnection,
     bring: async () => {
       server = make();
       await listen(port);
     },
-    end: () => void lose(),
+    end: () => void breakConnection(),
   };
 }
 
@@ -76,7 +76,7 @@ const BREAKABLE = { sqlite: breakableSqlite, postgres: breakablePostgres };
 for (const kind of databases()) {
   describe(`service whose ${kind.name} fails`, () => {
     let database: TestDatabase | undefined;
-    let breakable: Breakable;
+    let breakable: BreakableDatabase;
     let service: TestService;
     let tenant: { id: string; token: string };
 
@@ -93,11 +93,11 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    const long = 'x'.repeat(900);
+    const longText = 'x'.repeat(900);
     const write = () =>
-      service.call('PATCH', '/client/acme-admin', { token: tenant.token, json: { roles: ['clients:manage'], description: long } });
-    /** Until nothing that is free in the file takes any more. */
-    const fill = async () => {
+      service.call('PATCH', '/client/acme-admin', { token: tenant.token, json: { roles: ['clients:manage'], description: longText } });
+    /** Fills the free space of the file. */
+    const fillDisk = async () => {
       let answer = await write();
       for (let n = 0; n < 200 && answer.status === 200; n++) answer = await write();
       return answer;
@@ -107,7 +107,7 @@ for (const kind of databases()) {
       const errors = sinon.spy(service.service.container.get(Log), 'error');
       await breakable.lose();
       try {
-        const answer = await fill();
+        const answer = await fillDisk();
         expect([answer.status, answer.body.code], answer.text).to.deep.equal([503, 'unavailable']);
         expect(answer.headers.get('content-type')).to.equal('application/problem+json');
         expect(answer.headers.get('retry-after')).to.match(/^\d+$/);
@@ -127,8 +127,8 @@ for (const kind of databases()) {
         errors.restore();
         await breakable.bring();
       }
-      const after = await write();
-      expect(after.status, after.text).to.equal(200);
+      const afterRecovery = await write();
+      expect(afterRecovery.status, afterRecovery.text).to.equal(200);
     });
   });
 }
@@ -137,11 +137,11 @@ const POOL = 2;
 
 type Sqlite = { pragma(text: string, options?: { simple: true }): unknown };
 
-/** What makes a transaction end without us: a connection or a transaction must not stay taken for ever. */
+/** A transaction that the database ends must release its connection. */
 for (const kind of databases()) {
   describe(`transaction that ${kind.name} aborts`, () => {
     let database: TestDatabase | undefined;
-    let opened: Database;
+    let connection: Database;
     let orm: MikroORM;
     before(async function () {
       database = await kind.open();
@@ -149,23 +149,23 @@ for (const kind of databases()) {
       await rawSql(database.url, (run) => run('create table notes (text text)'));
     });
     beforeEach(async () => {
-      opened = await openDatabase({ url: database?.url ?? '', poolSize: POOL });
-      orm = await opened.orm();
+      connection = await openDatabase({ url: database?.url ?? '', poolSize: POOL });
+      orm = await connection.orm();
     });
-    afterEach(() => opened.close());
+    afterEach(() => connection.close());
     after(() => database?.drop());
 
-    const write = (text: string, more = async (_run: (sql: string) => Promise<unknown>) => {}) =>
+    const write = (text: string, duringWrite = async (_run: (sql: string) => Promise<unknown>) => {}) =>
       orm.em.fork().transactional(async (em) => {
         const run = (sql: string) => em.getConnection().execute(sql, [], 'all', em.getTransactionContext());
         await run(`insert into notes values ('${text}')`);
-        await more(run);
+        await duringWrite(run);
       });
-    const stored = async () => {
+    const readStored = async () => {
       const rows = await orm.em.fork().getConnection().execute('select text from notes order by text');
       return (rows as { text: string }[]).map(({ text }) => text.slice(0, 10));
     };
-    const refused = (work: Promise<unknown>) =>
+    const rejectionOf = (work: Promise<unknown>) =>
       work.then(
         () => false,
         () => true,
@@ -173,32 +173,32 @@ for (const kind of databases()) {
 
     if (kind.name === 'sqlite') {
       it('for want of disk space does not affect the next transaction', async () => {
-        const native = opened.native as Sqlite;
+        const native = connection.native as Sqlite;
         const pages = Number(native.pragma('page_count', { simple: true }));
         native.pragma(`max_page_count = ${pages}`);
-        for (let round = 0; round < 3; round++) expect(await refused(write('x'.repeat(100_000)))).to.equal(true);
+        for (let attempt = 0; attempt < 3; attempt++) expect(await rejectionOf(write('x'.repeat(100_000)))).to.equal(true);
         native.pragma('max_page_count = 100000');
         await write('after');
-        expect(await stored()).to.deep.equal(['after']);
+        expect(await readStored()).to.deep.equal(['after']);
       });
     } else {
       it('with its connection releases its slot in the pool', async () => {
-        for (let round = 0; round < POOL * 2; round++) {
-          const lost = write('lost', (run) => run('select pg_terminate_backend(pg_backend_pid())').then(() => {}));
-          expect(await refused(lost)).to.equal(true);
+        for (let attempt = 0; attempt < POOL * 2; attempt++) {
+          const lostWrite = write('lost', (run) => run('select pg_terminate_backend(pg_backend_pid())').then(() => {}));
+          expect(await rejectionOf(lostWrite)).to.equal(true);
         }
         await write('after');
-        expect(await stored()).to.deep.equal(['after']);
+        expect(await readStored()).to.deep.equal(['after']);
       });
 
       it('before its first statement writes nothing outside of a transaction', async () => {
-        const pool = opened.native as { once(event: 'acquire', listener: (client: { end(): Promise<void> }) => void): void };
-        for (let round = 0; round < POOL * 2; round++) {
+        const pool = connection.native as { once(event: 'acquire', listener: (client: { end(): Promise<void> }) => void): void };
+        for (let attempt = 0; attempt < POOL * 2; attempt++) {
           pool.once('acquire', (client) => void client.end());
-          expect(await refused(write('lost'))).to.equal(true);
+          expect(await rejectionOf(write('lost'))).to.equal(true);
         }
         await write('again');
-        expect(await stored()).to.deep.equal(['after', 'again']);
+        expect(await readStored()).to.deep.equal(['after', 'again']);
       });
     }
   });
@@ -241,7 +241,7 @@ describe('service whose database does not respond', () => {
       expect(headers.get('retry-after')).to.match(/^\d+$/);
     }
     proxy.forward();
-    const after = await change('seven');
-    expect(after.status, after.text).to.equal(200);
+    const afterRecovery = await change('seven');
+    expect(afterRecovery.status, afterRecovery.text).to.equal(200);
   });
 });

@@ -11,11 +11,11 @@ import { startedProgram, startOptions } from '../support/start-options.ts';
 
 const STREAMS = 1_000;
 const SESSIONS = 50;
-/** Of the streams. */
+/** Limit for the memory of the streams. */
 const MAX_MIB = 50;
-/** Of the process. */
+/** Limit for the memory of the process. */
 const MAX_TOTAL_MIB = 175;
-/** Elsewhere there is no such file; that streams work is tested there all the same. */
+/** Other systems have no such file; the streams are tested there without the measurement. */
 const isMeasurable = process.platform === 'linux';
 const ROOT = { clientId: 'root', secret: 'a secret for the root client' };
 
@@ -24,7 +24,7 @@ describe('a thousand event streams on one process', () => {
   let address: string;
   let child: ChildProcess;
   const log: string[] = [];
-  const leaving = new AbortController();
+  const abortController = new AbortController();
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-streams-'));
@@ -47,18 +47,18 @@ describe('a thousand event streams on one process', () => {
     for (const output of [child.stdout, child.stderr]) {
       output?.on('data', (chunk: Buffer) => log.push(chunk.toString()));
     }
-    await until(async () => (await fetch(`${address}/health`)).ok);
+    await waitUntil(async () => (await fetch(`${address}/health`)).ok);
   });
   after(async () => {
-    leaving.abort();
-    const ended = new Promise((resolve) => child.once('exit', resolve));
+    abortController.abort();
+    const exited = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGTERM');
-    await ended;
+    await exited;
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Tries until it works. */
-  async function until(attempt: () => Promise<boolean>): Promise<void> {
+  /** Waits until an attempt succeeds. */
+  async function waitUntil(attempt: () => Promise<boolean>): Promise<void> {
     const deadline = performance.now() + WAIT_TIMEOUT_MS;
     while (!(await attempt().catch(() => false))) {
       if (performance.now() > deadline) throw new Error(`in vain:\n${log.join('').slice(-2_000)}`);
@@ -86,13 +86,13 @@ describe('a thousand event streams on one process', () => {
 
   it(`use less than ${MAX_MIB} MiB, receive changes, and keep their tokens out of the log`, async () => {
     const root = await login(ROOT.clientId, ROOT.secret);
-    const made = await post(
+    const tenantResponse = await post(
       '/tenant',
       { id: 'acme', name: 'Acme', roles: ['presentation:manage', 'presentation:request', 'clients:manage'] },
       root,
     );
     const secret = await fetch(`${address}/client/acme-admin/secret`, { headers: { Authorization: `Bearer ${root}` } });
-    expect(made.id).to.equal('acme');
+    expect(tenantResponse.id).to.equal('acme');
     const token = await login('acme-admin', ((await secret.json()) as { secret: string }).secret);
     await post('/verifier/config', { id: 'check', dcql_query: QUERY }, token);
     const sessions: string[] = [];
@@ -100,24 +100,24 @@ describe('a thousand event streams on one process', () => {
       const { session } = await post('/verifier/offer', { response_type: 'uri', requestId: 'check' }, token);
       sessions.push(session);
     }
-    const before = memory();
-    const endings: Promise<string>[] = [];
+    const memoryBefore = memory();
+    const streamEnds: Promise<string>[] = [];
     for (let i = 0; i < STREAMS; i++) {
       const url = `${address}/session/${sessions[i % SESSIONS]}/events?token=${token}`;
-      const answer = await fetch(url, { signal: leaving.signal });
+      const answer = await fetch(url, { signal: abortController.signal });
       expect(answer.status, `stream ${i}`).to.equal(200);
-      endings.push(answer.text());
+      streamEnds.push(answer.text());
     }
     const total = memory();
-    expect(total - before, 'MiB of the streams').to.be.lessThan(MAX_MIB);
+    expect(total - memoryBefore, 'MiB of the streams').to.be.lessThan(MAX_MIB);
     expect(total, 'MiB of the process').to.be.lessThan(MAX_TOTAL_MIB);
 
     for (const session of sessions) {
       const removed = await fetch(`${address}/session/${session}`, { method: 'DELETE', headers: { Authorization: `Bearer ${token}` } });
       expect(removed.status).to.equal(200);
     }
-    const heard = await Promise.all(endings);
-    expect(heard.filter((text) => text.includes('"status":"active"'))).to.have.length(STREAMS);
+    const streamTexts = await Promise.all(streamEnds);
+    expect(streamTexts.filter((text) => text.includes('"status":"active"'))).to.have.length(STREAMS);
     const [, , signature = ''] = token.split('.');
     expect(log.join('')).to.include('/session/:id/events').and.to.not.include(signature);
   });

@@ -32,9 +32,9 @@ describe('NameResolver', () => {
   afterEach(() => dns.close());
   after(() => rmSync(folder, { recursive: true }));
 
-  const addresses = async (host: string, party = 'acme') => (await names.resolve(host, party)).map(({ address }) => address);
-  const fault = async (host: string, party = 'acme') => {
-    const error = await names.resolve(host, party).catch((thrown: unknown) => thrown);
+  const addresses = async (host: string, owner = 'acme') => (await names.resolve(host, owner)).map(({ address }) => address);
+  const lookupFault = async (host: string, owner = 'acme') => {
+    const error = await names.resolve(host, owner).catch((caught: unknown) => caught);
     return error instanceof RemoteError ? error.fault : error;
   };
 
@@ -63,15 +63,15 @@ describe('NameResolver', () => {
   it('tries the search domains first for names with few dots, and never for a fully qualified name', async () => {
     expect(await addresses('service')).to.deep.equal(['192.0.2.2']);
     expect(new Set(dns.queriedNames)).to.deep.equal(new Set(['service.first.example', 'service.second.example']));
-    expect(await fault('service.')).to.equal('unreachable');
+    expect(await lookupFault('service.')).to.equal('unreachable');
   });
 
   it('caches answers, including negative ones, for a limited time', async () => {
     for (const host of ['both.example.', 'none.example.']) {
-      await fault(host);
+      await lookupFault(host);
       const { length } = dns.queriedNames;
-      await fault(host);
-      await fault(host, 'other');
+      await lookupFault(host);
+      await lookupFault(host, 'other');
       expect(dns.queriedNames).to.have.length(length);
     }
   });
@@ -83,28 +83,28 @@ describe('NameResolver', () => {
 
   it('waits three seconds for a silent server, and does not query it again immediately', async () => {
     const start = performance.now();
-    expect(await fault('a.silent.example.')).to.equal('unreachable');
+    expect(await lookupFault('a.silent.example.')).to.equal('unreachable');
     expect(performance.now() - start).to.be.within(1000, 4000);
-    const again = performance.now();
-    expect(await fault('a.silent.example.')).to.equal('unreachable');
-    expect(performance.now() - again).to.be.lessThan(50);
+    const repeatedAt = performance.now();
+    expect(await lookupFault('a.silent.example.')).to.equal('unreachable');
+    expect(performance.now() - repeatedAt).to.be.lessThan(50);
   });
 
   it('does not delay a tenant by the names of another tenant', async () => {
-    const silent = Array.from({ length: 100 }, (_, index) => fault(`n${index}.silent.example.`, 'noisy'));
+    const silentLookups = Array.from({ length: 100 }, (_, index) => lookupFault(`n${index}.silent.example.`, 'noisy'));
     await new Promise((resolve) => setTimeout(resolve, 50));
     const start = performance.now();
     expect(await addresses('both.example.', 'quiet')).to.have.length(2);
     expect(performance.now() - start).to.be.lessThan(300);
-    expect(new Set(await Promise.all(silent))).to.deep.equal(new Set(['unreachable']));
+    expect(new Set(await Promise.all(silentLookups))).to.deep.equal(new Set(['unreachable']));
   });
 
   it('does not cache a failure of one tenant for other tenants', async () => {
-    const silent = Array.from({ length: 40 }, (_, index) => fault(`m${index}.silent.example.`, 'noisy'));
-    const late = fault('both.example.', 'noisy');
-    await late;
+    const silentLookups = Array.from({ length: 40 }, (_, index) => lookupFault(`m${index}.silent.example.`, 'noisy'));
+    const lateLookup = lookupFault('both.example.', 'noisy');
+    await lateLookup;
     expect(await addresses('both.example.', 'quiet')).to.have.length(2);
-    await Promise.all(silent);
+    await Promise.all(silentLookups);
   });
 
   describe('behind the HTTP client', () => {

@@ -27,12 +27,12 @@ describe('separate metrics address', () => {
     await server.close();
   });
 
-  /** More than there is room for. */
-  const hold = async (first: string) => {
+  /** More connections than the limit allows. */
+  const occupyConnections = async (firstBytes: string) => {
     for (let i = 0; i < 40; i++) {
       const socket = connect(port, '127.0.0.1');
       socket.on('error', () => {});
-      socket.write(first);
+      socket.write(firstBytes);
       sockets.push(socket);
     }
     await setTimeout(500);
@@ -47,16 +47,16 @@ describe('separate metrics address', () => {
     }
   };
 
-  for (const [who, first, within] of [
-    ['say nothing', '', 9_000],
+  for (const [description, firstBytes, timeoutMs] of [
+    ['send nothing', '', 9_000],
     ['never end what they begin to say', 'GET /metrics HTTP/1.1\r\nHost: a\r\n', 9_000],
     ['have had their answer and stay', 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n', 2_000],
   ] as const) {
-    it(`is not blocked by callers that ${who}`, async () => {
-      await hold(first);
-      const began = performance.now();
+    it(`is not blocked by callers that ${description}`, async () => {
+      await occupyConnections(firstBytes);
+      const startedAt = performance.now();
       expect(await scraped()).to.equal('some_number 1\n');
-      expect(performance.now() - began).to.be.below(within);
+      expect(performance.now() - startedAt).to.be.below(timeoutMs);
     });
   }
 
@@ -77,7 +77,7 @@ const scrape = async (address: string): Promise<string> => {
 describe('metrics of several workers', () => {
   let database: TestDatabase | undefined;
   let service: WorkerService;
-  let own: string;
+  let ownAddress: string;
 
   before(async function () {
     database = await databases()
@@ -85,7 +85,7 @@ describe('metrics of several workers', () => {
       ?.open();
     if (database === undefined) return this.skip();
     const port = await freePort(createServer);
-    own = `http://127.0.0.1:${port}`;
+    ownAddress = `http://127.0.0.1:${port}`;
     const measured = { METRICS_ADDRESS: String(port), METRICS_TOKEN: TOKEN };
     service = await WorkerService.start({ DATABASE_URL: database.url, LOG_LEVEL: 'info', ...measured });
   });
@@ -95,10 +95,10 @@ describe('metrics of several workers', () => {
   });
 
   it('are one answer, at the service and at the separate address', async () => {
-    // Each over a connection of its own, so that both workers have some.
+    // Each call uses a new connection, so that both workers get some.
     for (let index = 0; index < 20; index++) await callerFor(service.address).call('GET', '/');
     const labels = { method: 'GET', route: '/', status: '200' };
-    expect(sumSamples(await (await fetch(`${own}/metrics`)).text(), 'vidimus_http_requests_total', labels)).to.equal(20);
+    expect(sumSamples(await (await fetch(`${ownAddress}/metrics`)).text(), 'vidimus_http_requests_total', labels)).to.equal(20);
     for (let index = 0; index < 4; index++)
       expect(sumSamples(await scrape(service.address), 'vidimus_http_requests_total', labels)).to.equal(20);
     const text = await scrape(service.address);
@@ -110,16 +110,16 @@ describe('metrics of several workers', () => {
 
   it('do not decrease when a worker ends and another one follows', async () => {
     const labels = { method: 'GET', route: '/', status: '200' };
-    const counted = async () => sumSamples(await scrape(service.address), 'vidimus_http_requests_total', labels);
-    const before = await counted();
-    expect(before).to.be.at.least(20);
-    const [killed] = service.workers;
-    if (killed === undefined) throw new Error('no worker said that it started');
-    process.kill(killed, 'SIGKILL');
+    const countRequests = async () => sumSamples(await scrape(service.address), 'vidimus_http_requests_total', labels);
+    const countBefore = await countRequests();
+    expect(countBefore).to.be.at.least(20);
+    const [killedPid] = service.workers;
+    if (killedPid === undefined) throw new Error('no worker said that it started');
+    process.kill(killedPid, 'SIGKILL');
     await service.line(({ msg }) => msg === 'a worker was restarted');
-    expect(await counted()).to.equal(before);
+    expect(await countRequests()).to.equal(countBefore);
     await callerFor(service.address).call('GET', '/');
-    expect(await counted()).to.equal(before + 1);
+    expect(await countRequests()).to.equal(countBefore + 1);
     expect(sumSamples(await scrape(service.address), 'vidimus_worker_restarts_total')).to.equal(1);
   });
 });
@@ -145,10 +145,10 @@ describe('traces', () => {
     await collector.close();
   });
 
-  const spansOf = async (isIt: (span: CollectedSpan) => boolean): Promise<readonly CollectedSpan[]> => {
-    for (let left = 100; left > 0 && !collector.spans.some(isIt); left--) await setTimeout(100);
-    const found = collector.spans.find(isIt);
-    return collector.spans.filter(({ traceId }) => traceId === found?.traceId);
+  const findTraceSpans = async (matches: (span: CollectedSpan) => boolean): Promise<readonly CollectedSpan[]> => {
+    for (let attempts = 100; attempts > 0 && !collector.spans.some(matches); attempts--) await setTimeout(100);
+    const rootSpan = collector.spans.find(matches);
+    return collector.spans.filter(({ traceId }) => traceId === rootSpan?.traceId);
   };
 
   it('cover a request, its use case and the database, and continue the trace of the caller', async () => {
@@ -156,52 +156,52 @@ describe('traces', () => {
       headers: { Authorization: `Bearer ${shop.token}`, traceparent: `00-${TRACE}-${PARENT}-00` },
     });
     expect(answer.status).to.equal(200);
-    const spans = await spansOf(({ traceId, name }) => traceId === TRACE && name === 'GET /session');
-    const of = (name: string) => spans.find((span) => span.name === name);
-    const request = of('GET /session');
+    const spans = await findTraceSpans(({ traceId, name }) => traceId === TRACE && name === 'GET /session');
+    const spanNamed = (name: string) => spans.find((span) => span.name === name);
+    const request = spanNamed('GET /session');
     expect(request).to.include({ parentSpanId: PARENT, status: 0 });
     expect(request?.attributes).to.include({ 'http.request.method': 'GET', 'http.route': '/session', 'http.response.status_code': 200 });
-    const useCase = of('ListSessions');
+    const useCase = spanNamed('ListSessions');
     expect(useCase?.parentSpanId).to.equal(request?.spanId);
-    expect(of('store sessions')?.parentSpanId).to.equal(useCase?.spanId);
+    expect(spanNamed('store sessions')?.parentSpanId).to.equal(useCase?.spanId);
   });
 
   it('continue to the backend of a tenant, with signatures and outgoing calls as spans', async () => {
-    let told: string | undefined;
+    let traceparent: string | undefined;
     shop.backend.on('/told', (response, { headers }) => {
-      told = headers['traceparent'] as string | undefined;
+      traceparent = headers['traceparent'] as string | undefined;
       response.end();
     });
-    const held = await shop.issue();
-    expect((await shop.present(await shop.requestPresentation('told'), held)).status).to.equal(200);
-    const spans = await spansOf(({ name }) => name === 'webhook');
-    const [, traceId, spanId] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(told ?? '') ?? [];
+    const credential = await shop.issue();
+    expect((await shop.present(await shop.requestPresentation('told'), credential)).status).to.equal(200);
+    const spans = await findTraceSpans(({ name }) => name === 'webhook');
+    const [, traceId, spanId] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(traceparent ?? '') ?? [];
     const webhook = spans.find(({ name }) => name === 'webhook');
     expect(traceId).to.equal(webhook?.traceId);
     expect(spanId).to.equal(webhook?.spanId);
     expect(spans.find(({ name }) => name === 'outgoing POST')?.parentSpanId).to.equal(webhook?.spanId);
     expect(spans.map(({ name }) => name)).to.include('POST /:tenant/response/:requestId');
-    const signing = await spansOf(({ name }) => name === 'kms sign');
+    const signing = await findTraceSpans(({ name }) => name === 'kms sign');
     expect(signing.find(({ name }) => name === 'kms sign')?.attributes).to.include({ provider: 'local' });
   });
 
   it('are linked from lines of the log', async () => {
-    const before = log.lines(shop.service).length;
+    const linesBefore = log.lines(shop.service).length;
     await shop.call('GET', '/session');
     await setTimeout(20);
-    const [line] = log.lines(shop.service).slice(before);
+    const [line] = log.lines(shop.service).slice(linesBefore);
     const traceId = line?.['traceId'] as string;
     expect(traceId).to.match(/^[0-9a-f]{32}$/);
-    expect((await spansOf((span) => span.traceId === traceId)).map(({ name }) => name)).to.include('GET /session');
+    expect((await findTraceSpans((span) => span.traceId === traceId)).map(({ name }) => name)).to.include('GET /session');
   });
 
   it('contain no personal data, tokens or addresses, and no text of unauthenticated callers', async () => {
-    const invented = await fetch(`${shop.service.address}/invented-name/nonce`, {
+    const fakeTraceId = await fetch(`${shop.service.address}/invented-name/nonce`, {
       method: 'POST',
       headers: { traceparent: `00-${'0'.repeat(32)}-${PARENT}-01`, tracestate: 'invented=1', baggage: 'invented=1' },
     });
-    expect(invented.status).to.equal(404);
-    await spansOf(({ attributes }) => attributes['http.response.status_code'] === 404);
+    expect(fakeTraceId.status).to.equal(404);
+    await findTraceSpans(({ attributes }) => attributes['http.response.status_code'] === 404);
     expect(collector.spans.length).to.be.greaterThan(20);
     expect(collector.text).to.not.match(/Ada|eyJ|invented|told|acme|shop-admin/);
   });
@@ -211,8 +211,8 @@ describe('service whose trace collector does not answer', () => {
   it('answers as before, and stops in time', async () => {
     const service = await startTestService({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
     expect((await service.call('GET', '/')).status).to.equal(200);
-    const began = performance.now();
+    const startedAt = performance.now();
     await service.close();
-    expect(performance.now() - began).to.be.lessThan(5_000);
+    expect(performance.now() - startedAt).to.be.lessThan(5_000);
   });
 });

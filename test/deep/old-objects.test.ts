@@ -15,10 +15,10 @@ const ROOT = { clientId: 'root', secret: 'a secret for the root client' };
 const CALLERS = 12;
 const WARM_UP = 3_000;
 const REQUESTS = 1_500;
-/** A request and its answer are some six thousand. */
-const MOST_BYTES = 1_500;
+/** A request and its response take about 6,000 bytes. */
+const MAX_BYTES_PER_REQUEST = 1_500;
 
-// What outlives its request becomes an old object, and those are dear: they are only collected when there are many of them.
+// Objects that outlive their request reach the old generation, which is rarely collected.
 describe('completed requests', () => {
   const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
   let folder: string;
@@ -57,9 +57,9 @@ describe('completed requests', () => {
   });
   after(async () => {
     agent.destroy();
-    const ended = once(child, 'exit');
+    const exited = once(child, 'exit');
     child.kill('SIGTERM');
-    await ended;
+    await exited;
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -75,12 +75,12 @@ describe('completed requests', () => {
     (await post('/oauth2/token', { grant_type: 'client_credentials', client_id, client_secret })).access_token;
 
   async function oldBytes(message: 'collect' | 'look'): Promise<number> {
-    const said = once(child, 'message');
+    const reply = once(child, 'message');
     child.send(message);
-    return Number((await said)[0]);
+    return Number((await reply)[0]);
   }
 
-  const ask = (path: string, status: number) =>
+  const sendRequest = (path: string, status: number) =>
     new Promise<void>((resolve, reject) => {
       const headers = { Authorization: `Bearer ${token}` };
       get(address + path, { agent, headers }, (answer) => {
@@ -91,25 +91,25 @@ describe('completed requests', () => {
       }).once('error', reject);
     });
 
-  async function askOften(path: string, status: number, count: number): Promise<void> {
-    let left = count;
-    const caller = async () => {
-      while (left-- > 0) await ask(path, status);
+  async function sendMany(path: string, status: number, count: number): Promise<void> {
+    let remaining = count;
+    const callerLoop = async () => {
+      while (remaining-- > 0) await sendRequest(path, status);
     };
-    await Promise.all(Array.from({ length: CALLERS }, caller));
+    await Promise.all(Array.from({ length: CALLERS }, callerLoop));
   }
 
-  for (const [what, path, status] of [
+  for (const [description, path, status] of [
     ['a published document', '/.well-known/openid-credential-issuer/acme', 200],
     ['what an administrator reads', '/issuer/credentials', 200],
-    ['a refusal', '/session/unknown', 404],
+    ['a rejection', '/session/unknown', 404],
   ] as const) {
-    it(`leave no objects that slow down later requests: ${what}`, async () => {
-      await askOften(path, status, WARM_UP);
-      const before = await oldBytes('collect');
-      await askOften(path, status, REQUESTS);
-      const bytes = ((await oldBytes('look')) - before) / REQUESTS;
-      expect(bytes, 'bytes that a request leaves behind').to.be.below(MOST_BYTES);
+    it(`leave no objects that slow down later requests: ${description}`, async () => {
+      await sendMany(path, status, WARM_UP);
+      const bytesBefore = await oldBytes('collect');
+      await sendMany(path, status, REQUESTS);
+      const bytes = ((await oldBytes('look')) - bytesBefore) / REQUESTS;
+      expect(bytes, 'bytes that a request leaves behind').to.be.below(MAX_BYTES_PER_REQUEST);
     });
   }
 });

@@ -7,17 +7,17 @@ import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
 
 const postgres = databases().find(({ name }) => name === 'postgres');
 
-/** Tells by which transaction the row was written. */
-const KEEP = namedStatement(
+/** Returns the transaction that wrote the row. */
+const INSERT = namedStatement(
   'keep',
   'insert into kept (id, by) values ($1, pg_current_xact_id()::text) returning by, pg_backend_pid() as process',
 );
 const WAIT = namedStatement('wait', 'select pg_sleep($1::float8), pg_current_xact_id()::text as by');
 const COUNT = namedStatement('count_kept', 'select count(*)::int as count from kept where id = any($1)');
 const LOCK = namedStatement('lock_row', 'update rows set n = n + 1 where id = $1 returning n');
-const REFUSE = namedStatement('refuse', 'select refuse($1)');
+const FAIL = namedStatement('refuse', 'select refuse($1)');
 
-const times = (count: number) => Array.from({ length: count }, (_, index) => index);
+const indices = (count: number) => Array.from({ length: count }, (_, index) => index);
 const stamp = () => performance.now();
 
 describe('concurrent changes on PostgreSQL', () => {
@@ -35,19 +35,19 @@ describe('concurrent changes on PostgreSQL', () => {
       await run(`create function refuse(told text) returns void language plpgsql as
         $$ begin raise exception '%', told using errcode = 'VC001'; end $$`);
     });
-    const opened = await openDatabase({ url: database.url, poolSize: 8 });
-    close = () => opened.close();
-    sql = postgresSql(opened.native);
-    // Each connection has prepared the statements, as it has soon after a start.
+    const connection = await openDatabase({ url: database.url, poolSize: 8 });
+    close = () => connection.close();
+    sql = postgresSql(connection.native);
+    // Each connection has prepared the statements, as soon after a start.
     await Promise.all(
-      times(8).map(async (place) => {
+      indices(8).map(async (index) => {
         await sql.query(WAIT, [0.1]);
-        await sql.query(KEEP, [`first ${place}`]);
+        await sql.query(INSERT, [`first ${index}`]);
       }),
     );
-    for (const _ of times(40)) {
-      await Promise.all(times(8).map(() => sql.query(LOCK, ['none'])));
-      await Promise.all(times(8).map(() => sql.query(REFUSE, ['']).catch(() => {})));
+    for (const _ of indices(40)) {
+      await Promise.all(indices(8).map(() => sql.query(LOCK, ['none'])));
+      await Promise.all(indices(8).map(() => sql.query(FAIL, ['']).catch(() => {})));
     }
   });
   after(async () => {
@@ -55,12 +55,12 @@ describe('concurrent changes on PostgreSQL', () => {
     await database?.drop();
   });
 
-  const keep = (group: string, id: string) => sql.queryTogether(group, KEEP, [id]);
+  const insertRow = (group: string, id: string) => sql.queryTogether(group, INSERT, [id]);
   const count = async (ids: readonly string[]) => (await sql.query(COUNT, [ids]))[0]?.['count'];
 
   it('share transactions, and each has its own result', async () => {
-    const ids = times(40).map((place) => `together ${place}`);
-    const answers = await Promise.all(ids.map((id) => keep('a', id)));
+    const ids = indices(40).map((index) => `together ${index}`);
+    const answers = await Promise.all(ids.map((id) => insertRow('a', id)));
     const transactions = new Set(answers.map(([row]) => row?.['by']));
     expect(transactions.size, 'of forty').to.be.within(1, 6);
     expect(answers.every((rows) => rows.length === 1)).to.equal(true);
@@ -69,23 +69,24 @@ describe('concurrent changes on PostgreSQL', () => {
 
   it('of two groups never share one transaction', async () => {
     const answers = await Promise.all(
-      times(40).map(async (place) => {
-        const group = place % 2 === 0 ? 'even' : 'odd';
-        return [group, (await keep(group, `two groups ${place}`))[0]?.['by']] as const;
+      indices(40).map(async (index) => {
+        const group = index % 2 === 0 ? 'even' : 'odd';
+        return [group, (await insertRow(group, `two groups ${index}`))[0]?.['by']] as const;
       }),
     );
-    const of = (wanted: string) => new Set(answers.filter(([group]) => group === wanted).map(([, transaction]) => transaction));
-    expect([...of('even')].filter((transaction) => of('odd').has(transaction))).to.deep.equal([]);
+    const transactionsOf = (groupName: string) =>
+      new Set(answers.filter(([group]) => group === groupName).map(([, transaction]) => transaction));
+    expect([...transactionsOf('even')].filter((transaction) => transactionsOf('odd').has(transaction))).to.deep.equal([]);
   });
 
   it('are answered once they are visible to all connections', async () => {
     const { url } = database as TestDatabase;
     await rawSql(url, async (run) => {
-      for (const round of times(10)) {
-        const ids = times(12).map((place) => `seen ${round} ${place}`);
+      for (const attempt of indices(10)) {
+        const ids = indices(12).map((index) => `seen ${attempt} ${index}`);
         await Promise.all(
           ids.map(async (id) => {
-            await keep('a', id);
+            await insertRow('a', id);
             const rows = await run(`select 1 from kept where id = '${id}'`);
             expect(rows, id).to.have.length(1);
           }),
@@ -95,25 +96,25 @@ describe('concurrent changes on PostgreSQL', () => {
   });
 
   it('succeed when one of them is rejected, which gets its own error', async () => {
-    const ids = times(15).map((place) => `beside a refusal ${place}`);
+    const ids = indices(15).map((index) => `beside a refusal ${index}`);
     const outcomes = await Promise.all([
-      ...ids.slice(0, 7).map((id) => keep('a', id)),
-      sql.queryTogether('a', REFUSE, ['grant']).then(
+      ...ids.slice(0, 7).map((id) => insertRow('a', id)),
+      sql.queryTogether('a', FAIL, ['grant']).then(
         () => undefined,
         ({ code, message }: { code: string; message: string }) => ({ code, message }),
       ),
-      ...ids.slice(7).map((id) => keep('a', id)),
+      ...ids.slice(7).map((id) => insertRow('a', id)),
     ]);
     expect(outcomes[7]).to.deep.equal({ code: 'VC001', message: 'grant' });
     expect(await count(ids), 'each once').to.equal(15);
   });
 
   it('use a single-use value once, with any other calls in the group', async () => {
-    const racers = times(48).map((place) => keep('a', place % 6 === 0 ? 'the single thing' : `racer ${place}`));
+    const racers = indices(48).map((index) => insertRow('a', index % 6 === 0 ? 'the single thing' : `racer ${index}`));
     const outcomes = await Promise.allSettled(racers);
-    const ofSingle = outcomes.filter((_, place) => place % 6 === 0);
-    expect(ofSingle.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
-    for (const outcome of ofSingle) {
+    const singleOutcomes = outcomes.filter((_, index) => index % 6 === 0);
+    expect(singleOutcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
+    for (const outcome of singleOutcomes) {
       if (outcome.status === 'rejected') expect(outcome.reason).to.have.property('code', '23505');
     }
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(41);
@@ -124,55 +125,55 @@ describe('concurrent changes on PostgreSQL', () => {
     await rawSql(url, async (run) => {
       await run('begin');
       await run("update rows set n = n + 1 where id = 'one'");
-      const held = sql.queryTogether('a', LOCK, ['one']);
+      const lockingQuery = sql.queryTogether('a', LOCK, ['one']);
       await new Promise((resolve) => setTimeout(resolve, 5));
-      const began = stamp();
-      await Promise.all(times(5).map((place) => keep('a', `past the lock ${place}`)));
-      expect(stamp() - began).to.be.below(1_000);
-      await Promise.all(times(3).map((place) => keep('b', `another group ${place}`)));
+      const startedAt = stamp();
+      await Promise.all(indices(5).map((index) => insertRow('a', `past the lock ${index}`)));
+      expect(stamp() - startedAt).to.be.below(1_000);
+      await Promise.all(indices(3).map((index) => insertRow('b', `another group ${index}`)));
       await run('commit');
-      expect((await held)[0]).to.have.property('n');
+      expect((await lockingQuery)[0]).to.have.property('n');
     });
   });
 
   it('are retried when two groups block each other', async () => {
-    const both = async (group: string, ids: readonly string[]) => {
+    const commitBoth = async (group: string, ids: readonly string[]) => {
       const answers = await Promise.all([
-        keep(group, `${group} first`),
+        insertRow(group, `${group} first`),
         ...ids.map((id) => sql.queryTogether(group, LOCK, [id])),
         sql.queryTogether(group, WAIT, [0.02]),
       ]);
       return answers.length;
     };
-    for (const round of times(3)) {
-      const there = both(`there ${round}`, ['one', 'other']);
-      const back = both(`back ${round}`, ['other', 'one']);
-      expect(await Promise.all([there, back])).to.deep.equal([4, 4]);
+    for (const attempt of indices(3)) {
+      const firstGroup = commitBoth(`there ${attempt}`, ['one', 'other']);
+      const secondGroup = commitBoth(`back ${attempt}`, ['other', 'one']);
+      expect(await Promise.all([firstGroup, secondGroup])).to.deep.equal([4, 4]);
     }
   });
 
   it('are answered when each is fast enough, regardless of their total duration', async () => {
     const { url } = database as TestDatabase;
-    // A connection that says nothing for a second longer than a statement may take is ended.
-    const quick = await openDatabase({ url, poolSize: 2, timeoutSeconds: 2 });
+    // A connection that is silent for one second longer than the statement timeout is closed.
+    const quickConnection = await openDatabase({ url, poolSize: 2, timeoutSeconds: 2 });
     try {
-      const slow = postgresSql(quick.native);
+      const slowSql = postgresSql(quickConnection.native);
       // Both connections have prepared it.
-      for (const _ of times(4)) await Promise.all(times(2).map(() => slow.query(WAIT, [0.05])));
-      const answers = await Promise.all(times(14).map(() => slow.queryTogether('slow', WAIT, [0.4])));
-      expect(answers.map((rows) => rows.length)).to.deep.equal(times(14).map(() => 1));
+      for (const _ of indices(4)) await Promise.all(indices(2).map(() => slowSql.query(WAIT, [0.05])));
+      const answers = await Promise.all(indices(14).map(() => slowSql.queryTogether('slow', WAIT, [0.4])));
+      expect(answers.map((rows) => rows.length)).to.deep.equal(indices(14).map(() => 1));
     } finally {
-      await quick.close();
+      await quickConnection.close();
     }
   });
 
   it('that are not prepared report the completed calls when their connection is lost', async () => {
     const end = namedStatement('end_own', 'select pg_terminate_backend(pg_backend_pid()), $1::text as id');
-    const keepAnew = namedStatement('keep_anew', KEEP.text);
+    const insertUnprepared = namedStatement('keep_anew', INSERT.text);
     const outcomes = await sql.together([
-      { statement: keepAnew, values: ['before the loss'] },
+      { statement: insertUnprepared, values: ['before the loss'] },
       { statement: end, values: ['x'] },
-      { statement: keepAnew, values: ['behind the loss'] },
+      { statement: insertUnprepared, values: ['behind the loss'] },
     ]);
     expect(outcomes.map((outcome) => Object.keys(outcome))).to.deep.equal([['rows'], ['error'], ['error']]);
     expect(await count(['before the loss', 'behind the loss'])).to.equal(1);
@@ -180,20 +181,21 @@ describe('concurrent changes on PostgreSQL', () => {
 
   it('all fail with an unknown result when their connection is lost', async () => {
     const { url } = database as TestDatabase;
-    const waiting = [sql.queryTogether('lost', WAIT, [5]), ...times(3).map((place) => keep('lost', `lost ${place}`))].map((call) =>
-      call.then(
-        () => 'answered',
-        (error: unknown) => error,
-      ),
+    const waitingQueries = [sql.queryTogether('lost', WAIT, [5]), ...indices(3).map((index) => insertRow('lost', `lost ${index}`))].map(
+      (call) =>
+        call.then(
+          () => 'answered',
+          (error: unknown) => error,
+        ),
     );
     await new Promise((resolve) => setTimeout(resolve, 100));
     await rawSql(url, (run) =>
       run(`select pg_terminate_backend(pid) from pg_stat_activity
         where query like '%pg_sleep%' and state = 'active' and pid <> pg_backend_pid()`),
     );
-    const outcomes = await Promise.all(waiting);
+    const outcomes = await Promise.all(waitingQueries);
     for (const outcome of outcomes) expect(outcome).to.be.instanceOf(StoreUnavailableError);
-    expect(await count(times(3).map((place) => `lost ${place}`))).to.equal(0);
-    expect((await keep('lost', 'after the loss'))[0]).to.have.property('by');
+    expect(await count(indices(3).map((index) => `lost ${index}`))).to.equal(0);
+    expect((await insertRow('lost', 'after the loss'))[0]).to.have.property('by');
   });
 });

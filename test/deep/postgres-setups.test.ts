@@ -26,7 +26,7 @@ type Report = {
 
 let newestServer: Promise<string> | undefined;
 
-/** The server of the npm package. @returns its address. */
+/** Starts the server of the npm package. @returns its address. */
 async function startNewest(): Promise<string> {
   const url = await startPostgres();
   const [row] = await rawSql(url, (run) => run("select current_setting('server_version_num') as number"));
@@ -35,7 +35,7 @@ async function startNewest(): Promise<string> {
   return url;
 }
 
-/** Runs contract suites in a process of its own, on the newest supported server and without SQLite. */
+/** Runs contract suites in a separate process, on the newest supported server and without SQLite. */
 async function runSuites(names: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Report> {
   newestServer ??= startNewest();
   const { TEST_PREPARED_DATABASES: _, ...env } = process.env;
@@ -61,7 +61,7 @@ describe('PostgreSQL user without the right to create tables', () => {
 
   const migrate = (environment: Record<string, string>, ...args: string[]) =>
     runProcess('commands/migrate', args, { DATA_FOLDER: mkdtempSync(join(tmpdir(), 'vidimus-migrate-')), ...environment });
-  const failureOf = (environment: Record<string, string>) =>
+  const startError = (environment: Record<string, string>) =>
     startTestService(environment).then(
       async (service) => {
         await service.close();
@@ -74,9 +74,9 @@ describe('PostgreSQL user without the right to create tables', () => {
     const owner = database?.url ?? '';
     const url = await createServiceUser(database as TestDatabase);
     const user = new URL(url).username;
-    const first = await migrate({ DATABASE_MIGRATION_URL: owner, DATABASE_URL: url }, '--grant-to', user);
-    expect(first.code, first.stderr).to.equal(0);
-    expect(first.stdout).to.include('has the tables of release').and.include(`"${user}" may run the service`);
+    const migration = await migrate({ DATABASE_MIGRATION_URL: owner, DATABASE_URL: url }, '--grant-to', user);
+    expect(migration.code, migration.stderr).to.equal(0);
+    expect(migration.stdout).to.include('has the tables of release').and.include(`"${user}" may run the service`);
     const service = await startTestService({ DATABASE_URL: url, MIGRATE: 'off' });
     try {
       const tenant = await createRevocableIssuer(service, 'acme', 10);
@@ -86,31 +86,31 @@ describe('PostgreSQL user without the right to create tables', () => {
     } finally {
       await service.close();
     }
-    const denied = (text: string) => rawSql(url, (run) => run(text)).catch((error: Error) => error.message);
-    expect(await denied('create table intruder (id int)')).to.match(/permission denied/);
-    expect(await denied('alter table sessions add column intruder int')).to.match(/must be owner/);
-    expect(await denied('delete from schema_migrations')).to.match(/permission denied/);
-    const again = await migrate({ DATABASE_MIGRATION_URL: owner }, '--grant-to', user);
-    expect(again.code, again.stderr).to.equal(0);
+    const runDenied = (text: string) => rawSql(url, (run) => run(text)).catch((error: Error) => error.message);
+    expect(await runDenied('create table intruder (id int)')).to.match(/permission denied/);
+    expect(await runDenied('alter table sessions add column intruder int')).to.match(/must be owner/);
+    expect(await runDenied('delete from schema_migrations')).to.match(/permission denied/);
+    const repeatedMigration = await migrate({ DATABASE_MIGRATION_URL: owner }, '--grant-to', user);
+    expect(repeatedMigration.code, repeatedMigration.stderr).to.equal(0);
   });
 
   it('cannot start the service on an empty database, and the error names the command', async () => {
     const url = await createServiceUser(database as TestDatabase);
-    expect(await failureOf({ DATABASE_URL: url, MIGRATE: 'off' })).to.include('npx vidimus migrate');
-    expect(await failureOf({ DATABASE_URL: url }))
+    expect(await startError({ DATABASE_URL: url, MIGRATE: 'off' })).to.include('npx vidimus migrate');
+    expect(await startError({ DATABASE_URL: url }))
       .to.include('DATABASE_URL')
       .and.include('grant create on schema public');
   });
 
   it('is not created by the migration command', async () => {
-    const ended = await migrate({ DATABASE_URL: database?.url ?? '' }, '--grant-to', 'no_such_user');
-    expect(ended.code).to.equal(1);
-    expect(ended.stderr).to.include('no_such_user').and.include('does not exist');
+    const migration = await migrate({ DATABASE_URL: database?.url ?? '' }, '--grant-to', 'no_such_user');
+    expect(migration.code).to.equal(1);
+    expect(migration.stderr).to.include('no_such_user').and.include('does not exist');
   });
 
   it('gets an error that names DATABASE_MIGRATION_URL when the migration command cannot reach that address', async () => {
-    const nowhere = 'postgres://owner:secret-of-the-owner@localhost:1/vidimus';
-    const { code, stderr } = await migrate({ DATABASE_MIGRATION_URL: nowhere, DATABASE_URL: database?.url ?? '' });
+    const unreachableUrl = 'postgres://owner:secret-of-the-owner@localhost:1/vidimus';
+    const { code, stderr } = await migrate({ DATABASE_MIGRATION_URL: unreachableUrl, DATABASE_URL: database?.url ?? '' });
     expect(code).to.equal(1);
     expect(stderr).to.match(/DATABASE_MIGRATION_URL: postgres:\/\/localhost:1\/vidimus does not answer/);
     expect(stderr)
@@ -119,21 +119,21 @@ describe('PostgreSQL user without the right to create tables', () => {
   });
 
   it('gets no tables when DATABASE_URL and DATABASE_MIGRATION_URL name different databases', async () => {
-    const other = await postgres?.openEmpty();
-    if (other === undefined || database === undefined) throw new Error('there is no PostgreSQL');
+    const otherDatabase = await postgres?.openEmpty();
+    if (otherDatabase === undefined || database === undefined) throw new Error('there is no PostgreSQL');
     try {
-      for (const served of [other.url, 'sqlite:./data/vidimus.sqlite']) {
-        const ended = await migrate({ DATABASE_MIGRATION_URL: database.url, DATABASE_URL: served });
-        expect(ended.code).to.equal(1);
-        expect(ended.stderr)
+      for (const serviceUrl of [otherDatabase.url, 'sqlite:./data/vidimus.sqlite']) {
+        const migration = await migrate({ DATABASE_MIGRATION_URL: database.url, DATABASE_URL: serviceUrl });
+        expect(migration.code).to.equal(1);
+        expect(migration.stderr)
           .to.include(`DATABASE_MIGRATION_URL (${urlWithoutCredentials(database.url)})`)
-          .and.include(`DATABASE_URL (${urlWithoutCredentials(served)})`)
+          .and.include(`DATABASE_URL (${urlWithoutCredentials(serviceUrl)})`)
           .and.match(/name (different databases|databases of different kinds)/);
       }
       const tables = await rawSql(database.url, (run) => run(`select tablename from pg_tables where schemaname = 'public'`));
       expect(tables).to.deep.equal([]);
     } finally {
-      await other.drop();
+      await otherDatabase.drop();
     }
   });
 
@@ -144,68 +144,71 @@ describe('PostgreSQL user without the right to create tables', () => {
     await rawSql(owner, async (run) => {
       await run('create schema elsewhere');
       await run(`grant usage on schema elsewhere to "${user}"`);
-      // In this database only: other tests work with the same user.
+      // Only in this database, since other tests use the same user.
       await run(`alter role "${user}" in database "${new URL(owner).pathname.slice(1)}" set search_path = elsewhere`);
     });
-    const ended = await migrate({ DATABASE_MIGRATION_URL: owner, DATABASE_URL: url });
-    expect([ended.code, ended.stderr]).to.satisfy(([code, text]: [number, string]) => code === 1 && text.includes('use different schemas'));
+    const migration = await migrate({ DATABASE_MIGRATION_URL: owner, DATABASE_URL: url });
+    expect([migration.code, migration.stderr]).to.satisfy(
+      ([code, text]: [number, string]) => code === 1 && text.includes('use different schemas'),
+    );
   });
 
   it('is migrated by another host name of the same server, and when DATABASE_URL does not answer', async () => {
     const owner = new URL(database?.url ?? '');
     const alias = new URL(owner);
     alias.hostname = owner.hostname === 'localhost' ? '127.0.0.1' : 'localhost';
-    const same = await migrate({ DATABASE_MIGRATION_URL: owner.href, DATABASE_URL: alias.href });
-    expect(same.code, same.stderr).to.equal(0);
-    expect(same.stderr).to.not.include('warning');
-    const served = 'postgres://app:secret-of-the-service@localhost:1/vidimus';
-    const unknown = await migrate({ DATABASE_MIGRATION_URL: owner.href, DATABASE_URL: served });
-    expect(unknown.code, unknown.stderr).to.equal(0);
-    expect(unknown.stderr).to.include('were not compared').and.not.include('secret-of-the-service');
+    const aliasMigration = await migrate({ DATABASE_MIGRATION_URL: owner.href, DATABASE_URL: alias.href });
+    expect(aliasMigration.code, aliasMigration.stderr).to.equal(0);
+    expect(aliasMigration.stderr).to.not.include('warning');
+    const serviceUrl = 'postgres://app:secret-of-the-service@localhost:1/vidimus';
+    const unreachableMigration = await migrate({ DATABASE_MIGRATION_URL: owner.href, DATABASE_URL: serviceUrl });
+    expect(unreachableMigration.code, unreachableMigration.stderr).to.equal(0);
+    expect(unreachableMigration.stderr).to.include('were not compared').and.not.include('secret-of-the-service');
   });
 
-  for (const [which, single] of [
+  for (const [description, isSingleDatabase] of [
     ['a new database', false],
     ['a database whose tables exist', true],
   ] as const) {
-    it(`is set up by the statements of docs/reference/poolers.md for ${which}`, async () => {
+    it(`is set up by the statements of docs/reference/poolers.md for ${description}`, async () => {
       const page = readFileSync(join(ROOT, 'docs/reference/poolers.md'), 'utf8');
       const blocks = [...page.matchAll(/```sql\n([\s\S]*?)```/g)].map(([, text = '']) => text);
-      const own = `p${randomBytes(6).toString('hex')}`;
-      const text = (blocks[single ? 1 : 0] ?? '').replaceAll('vidimus', own);
-      const [before = [], after = []] = text
+      const databaseName = `p${randomBytes(6).toString('hex')}`;
+      const text = (blocks[isSingleDatabase ? 1 : 0] ?? '').replaceAll('vidimus', databaseName);
+      const [adminStatements = [], databaseStatements = []] = text
         .split(/\\connect .*\n/)
-        .map((part) => part.split(/;\s*/).filter((statement) => statement.trim() !== ''));
+        .map((section) => section.split(/;\s*/).filter((statement) => statement.trim() !== ''));
       const admin = new URL(database?.url ?? '');
-      const at = (user?: string, password = '') => {
+      const urlFor = (user?: string, password = '') => {
         const url = new URL(admin);
-        url.pathname = `/${own}`;
+        url.pathname = `/${databaseName}`;
         return Object.assign(url, user !== undefined && { username: user, password }).href;
       };
       const run = async (url: string, statements: readonly string[]) => {
         for (const statement of statements) await rawSql(url, (query) => query(statement));
       };
-      const app = single ? own : `${own}_app`;
-      const served = at(app, 'change-me-app');
+      const app = isSingleDatabase ? databaseName : `${databaseName}_app`;
+      const serviceUrl = urlFor(app, 'change-me-app');
       try {
-        if (single) {
-          await run(admin.href, [`create role ${own} login password 'change-me-app'`]);
-          await run(admin.href, [`create database ${own} owner ${own}`]);
-          const first = await migrate({ DATABASE_URL: served });
-          expect(first.code, first.stderr).to.equal(0);
+        if (isSingleDatabase) {
+          await run(admin.href, [`create role ${databaseName} login password 'change-me-app'`]);
+          await run(admin.href, [`create database ${databaseName} owner ${databaseName}`]);
+          const migration = await migrate({ DATABASE_URL: serviceUrl });
+          expect(migration.code, migration.stderr).to.equal(0);
         }
-        await run(admin.href, before);
-        await run(at(), after);
-        const owner = at(`${own}_owner`, 'change-me-owner');
-        const ended = await migrate({ DATABASE_MIGRATION_URL: owner, DATABASE_URL: served }, '--grant-to', app);
-        expect([ended.code, ended.stderr]).to.deep.equal([0, '']);
-        const service = await startTestService({ DATABASE_URL: served, MIGRATE: 'off' });
+        await run(admin.href, adminStatements);
+        await run(urlFor(), databaseStatements);
+        const owner = urlFor(`${databaseName}_owner`, 'change-me-owner');
+        const migration = await migrate({ DATABASE_MIGRATION_URL: owner, DATABASE_URL: serviceUrl }, '--grant-to', app);
+        expect([migration.code, migration.stderr]).to.deep.equal([0, '']);
+        const service = await startTestService({ DATABASE_URL: serviceUrl, MIGRATE: 'off' });
         await service.close();
-        const refused = await run(served, ['create table x (id int)']).catch((error: Error) => error.message);
-        expect(refused).to.match(/permission denied/);
+        const rejection = await run(serviceUrl, ['create table x (id int)']).catch((error: Error) => error.message);
+        expect(rejection).to.match(/permission denied/);
       } finally {
-        await run(admin.href, [`drop database if exists ${own}`]);
-        for (const role of [`${own}_owner`, `${own}_app`, own]) await run(admin.href, [`drop role if exists ${role}`]);
+        await run(admin.href, [`drop database if exists ${databaseName}`]);
+        for (const role of [`${databaseName}_owner`, `${databaseName}_app`, databaseName])
+          await run(admin.href, [`drop role if exists ${role}`]);
       }
     });
   }
@@ -247,8 +250,8 @@ describe('PostgreSQL behind PgBouncer', () => {
       const tenant = await createRevocableIssuer(service, 'acme', 10);
       const { session } = await issueBatch(service, tenant);
       const json = { sessionId: session, status: 1 };
-      const revoked = await service.call('POST', '/session/revoke', { token: tenant.token, json });
-      expect(revoked.status, revoked.text).to.equal(201);
+      const revocation = await service.call('POST', '/session/revoke', { token: tenant.token, json });
+      expect(revocation.status, revocation.text).to.equal(201);
       const { status, body } = await service.call('GET', '/health/ready');
       expect([status, body.status]).to.deep.equal([200, 'ok']);
     } finally {
@@ -264,9 +267,9 @@ describe('PostgreSQL behind PgBouncer', () => {
   ] as const)
     it(`is rejected at the start in ${mode} mode${settings.map((line) => ` with ${line}`).join('')}`, async () => {
       pooler = await PgBouncer.start(database?.url ?? '', mode, settings);
-      const started = await startTestService({ DATABASE_URL: pooler.url, DATABASE_TIMEOUT: '3' }).catch((error: Error) => error);
-      expect(started).to.be.instanceOf(Error);
-      expect((started as Error).message)
+      const startError = await startTestService({ DATABASE_URL: pooler.url, DATABASE_TIMEOUT: '3' }).catch((error: Error) => error);
+      expect(startError).to.be.instanceOf(Error);
+      expect((startError as Error).message)
         .to.include('DATABASE_URL')
         .and.include('connection pooler in transaction or statement mode')
         .and.include('pool_mode=session');

@@ -13,8 +13,8 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 
-/** Two processes on a primary that has a standby. */
-class World {
+/** Two processes on a primary with a standby. */
+class PromotionSetup {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-promotion-'));
   readonly primary: Cluster;
   readonly standby: Cluster;
@@ -28,8 +28,8 @@ class World {
     this.address = address;
   }
 
-  /** @param settings of the primary. */
-  static async make(settings: Readonly<Record<string, string>> = {}): Promise<World> {
+  /** @param settings settings of the primary. */
+  static async make(settings: Readonly<Record<string, string>> = {}): Promise<PromotionSetup> {
     const primary = await Cluster.make();
     await primary.start();
     await rawSql(primary.urlOf('postgres'), (run) => run('create database vidimus'));
@@ -37,10 +37,10 @@ class World {
     const standby = await primary.standby();
     await primary.start(settings);
     await standby.start(primary.followed);
-    const world = new World(primary, standby, await MovingAddress.to(primary.port));
-    world.one = await world.start();
-    world.other = await world.start();
-    return world;
+    const setup = new PromotionSetup(primary, standby, await MovingAddress.to(primary.port));
+    setup.one = await setup.start();
+    setup.other = await setup.start();
+    return setup;
   }
 
   get environment(): Record<string, string> {
@@ -50,7 +50,7 @@ class World {
   }
 
   start(): Promise<TestService> {
-    // What one has signed for its clients, the other takes.
+    // Each process accepts tokens that the other signed.
     return startTestService({ ...this.environment, JWT_ISSUER: 'https://issuer.example' });
   }
 
@@ -64,7 +64,8 @@ class World {
 
 const key = ({ listId, idx }: StatusEntry) => `${listId} ${idx}`;
 
-const historyOf = async (service: TestService): Promise<string> => (await service.call('GET', '/health')).body.details.history.status;
+const readHistoryHealth = async (service: TestService): Promise<string> =>
+  (await service.call('GET', '/health')).body.details.history.status;
 const isIssuing = (service: TestService, tenant: Tenant) => () => issueBatch(service, tenant, 1).then(() => true);
 
 type Tenant = { readonly id: string; readonly token: string };
@@ -75,36 +76,36 @@ describe('promoted standby', () => {
   });
 
   describe('that lacks the last changes', () => {
-    let world: World;
+    let setup: PromotionSetup;
     let tenant: Tenant;
     const issued: StatusEntry[] = [];
-    let revoked: { readonly session: string; readonly entries: readonly StatusEntry[] };
-    let other: { readonly session: string; readonly entries: readonly StatusEntry[] };
+    let revokedSession: { readonly session: string; readonly entries: readonly StatusEntry[] };
+    let unrevokedSession: { readonly session: string; readonly entries: readonly StatusEntry[] };
 
     const revoke = (service: TestService, sessionId: string) =>
       service.call('POST', '/session/revoke', { token: tenant.token, json: { sessionId, status: 1 } });
-    const statusOf = async (service: TestService, { listId, idx }: StatusEntry) => {
+    const readStatus = async (service: TestService, { listId, idx }: StatusEntry) => {
       const list = await service.call('GET', `/${tenant.id}/status-list/${listId}`);
       return list.status === 200 ? parseStatuses(list)(idx) : list.status;
     };
 
     before(async () => {
-      world = await World.make();
-      const { one, other: second, primary, standby, address } = world;
+      setup = await PromotionSetup.make();
+      const { one, other: secondService, primary, standby, address } = setup;
       tenant = await createRevocableIssuer(one, 'acme', 10);
-      revoked = await issueBatch(one, tenant);
-      other = await issueBatch(second, tenant);
-      issued.push(...revoked.entries, ...other.entries);
-      expect((await revoke(one, revoked.session)).status).to.equal(201);
+      revokedSession = await issueBatch(one, tenant);
+      unrevokedSession = await issueBatch(secondService, tenant);
+      issued.push(...revokedSession.entries, ...unrevokedSession.entries);
+      expect((await revoke(one, revokedSession.session)).status).to.equal(201);
       await primary.waitForReplication();
       await standby.stop();
-      for (const service of [one, second, one, second]) {
-        const lost = await issueBatch(service, tenant);
-        issued.push(...lost.entries);
-        expect((await revoke(service, lost.session)).status).to.equal(201);
-        for (const entry of lost.entries.slice(0, 1)) {
-          await waitUntil(async () => (await statusOf(second, entry)) === 1);
-          await waitUntil(async () => (await statusOf(one, entry)) === 1);
+      for (const service of [one, secondService, one, secondService]) {
+        const lostEntries = await issueBatch(service, tenant);
+        issued.push(...lostEntries.entries);
+        expect((await revoke(service, lostEntries.session)).status).to.equal(201);
+        for (const entry of lostEntries.entries.slice(0, 1)) {
+          await waitUntil(async () => (await readStatus(secondService, entry)) === 1);
+          await waitUntil(async () => (await readStatus(one, entry)) === 1);
         }
       }
       await primary.stop('SIGQUIT');
@@ -112,11 +113,11 @@ describe('promoted standby', () => {
       await standby.promote();
       address.moveTo(standby.port);
     });
-    after(() => world?.end());
+    after(() => setup?.end());
 
     it('is detected within seconds by running processes, which then issue nothing', async () => {
-      for (const service of [world.one, world.other]) {
-        await waitUntil(async () => (await historyOf(service)) === 'down');
+      for (const service of [setup.one, setup.other]) {
+        await waitUntil(async () => (await readHistoryHealth(service)) === 'down');
         const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['card'] };
         const { status, text } = await service.call('POST', '/issuer/offer', { token: tenant.token, json });
         expect(status).to.equal(503);
@@ -125,33 +126,33 @@ describe('promoted standby', () => {
     });
 
     it('keeps the revocations that it has, and accepts new ones', async () => {
-      const [first] = revoked.entries;
-      const [second] = other.entries;
-      if (first === undefined || second === undefined) throw new Error('nothing was issued');
-      for (const service of [world.one, world.other]) {
-        expect(await statusOf(service, first)).to.equal(1);
-        expect(await statusOf(service, second)).to.equal(0);
+      const [firstEntry] = revokedSession.entries;
+      const [secondEntry] = unrevokedSession.entries;
+      if (firstEntry === undefined || secondEntry === undefined) throw new Error('no credential was issued');
+      for (const service of [setup.one, setup.other]) {
+        expect(await readStatus(service, firstEntry)).to.equal(1);
+        expect(await readStatus(service, secondEntry)).to.equal(0);
       }
-      // The version of the list was in use before, for what was lost.
-      expect((await revoke(world.one, other.session)).status).to.equal(201);
-      for (const service of [world.one, world.other]) {
-        await waitUntil(async () => (await statusOf(service, second)) === 1);
-        expect(await statusOf(service, first)).to.equal(1);
+      // This version of the list was already used by a lost change.
+      expect((await revoke(setup.one, unrevokedSession.session)).status).to.equal(201);
+      for (const service of [setup.one, setup.other]) {
+        await waitUntil(async () => (await readStatus(service, secondEntry)) === 1);
+        expect(await readStatus(service, firstEntry)).to.equal(1);
       }
     });
 
     it('prevents a start', async () => {
-      const started = await world.start().catch((error: Error) => error);
-      expect(started).to.be.instanceOf(Error);
-      expect((started as Error).message).to.include('ACCEPT_REWIND=');
+      const startError = await setup.start().catch((error: Error) => error);
+      expect(startError).to.be.instanceOf(Error);
+      expect((startError as Error).message).to.include('ACCEPT_REWIND=');
     });
 
     it('is used after the fence command by processes that were not restarted', async () => {
-      const { code, stderr } = await runCommand('commands/restore-fence', [], world.environment);
+      const { code, stderr } = await runCommand('commands/restore-fence', [], setup.environment);
       expect(code, stderr).to.equal(0);
-      for (const service of [world.one, world.other]) {
+      for (const service of [setup.one, setup.other]) {
         await waitUntil(isIssuing(service, tenant));
-        expect(await historyOf(service)).to.equal('up');
+        expect(await readHistoryHealth(service)).to.equal('up');
         for (let i = 0; i < 15; i++) issued.push(...(await issueBatch(service, tenant)).entries);
       }
       expect(new Set(issued.map(key)).size).to.equal(issued.length);
@@ -159,49 +160,49 @@ describe('promoted standby', () => {
   });
 
   describe('that is synchronous', () => {
-    let world: World;
-    after(() => world?.end());
+    let setup: PromotionSetup;
+    after(() => setup?.end());
 
     it('continues without an operator, and no answered value is lost or issued again', async () => {
-      world = await World.make({ synchronous_standby_names: '*' });
-      const { one, other, primary, standby, address } = world;
+      setup = await PromotionSetup.make({ synchronous_standby_names: '*' });
+      const { one, other: unrevokedSession, primary, standby, address } = setup;
       const tenant = await createRevocableIssuer(one, 'acme', 10);
       const issued: StatusEntry[] = [];
       const sessions: string[] = [];
-      let isOver = false;
+      let isStopped = false;
       const buyer = async (service: TestService) => {
-        while (!isOver) {
-          const made = await issueBatch(service, tenant, 2).catch(() => pause(20));
-          if (made === undefined) continue;
-          issued.push(...made.entries);
-          sessions.push(made.session);
+        while (!isStopped) {
+          const batch = await issueBatch(service, tenant, 2).catch(() => pause(20));
+          if (batch === undefined) continue;
+          issued.push(...batch.entries);
+          sessions.push(batch.session);
         }
       };
-      const buyers = [one, other, one, other].map(buyer);
+      const buyers = [one, unrevokedSession, one, unrevokedSession].map(buyer);
       await pause(1_500);
       await primary.stop('SIGQUIT');
-      const before = sessions.length;
+      const sessionsBefore = sessions.length;
       await standby.promote();
       address.moveTo(standby.port);
-      for (const service of [one, other]) await waitUntil(isIssuing(service, tenant));
+      for (const service of [one, unrevokedSession]) await waitUntil(isIssuing(service, tenant));
       await pause(1_000);
-      isOver = true;
+      isStopped = true;
       await Promise.all(buyers);
-      expect(before).to.be.above(20);
-      expect(sessions.length).to.be.above(before);
+      expect(sessionsBefore).to.be.above(20);
+      expect(sessions.length).to.be.above(sessionsBefore);
       expect(new Set(issued.map(key)).size).to.equal(issued.length);
       for (const session of sessions) {
         const { status } = await one.call('GET', `/session/${session}`, { token: tenant.token });
         expect(status, session).to.equal(200);
       }
-      for (const service of [one, other]) expect(await historyOf(service)).to.equal('up');
+      for (const service of [one, unrevokedSession]) expect(await readHistoryHealth(service)).to.equal('up');
       const terms = await rawSql(standby.urlOf('vidimus'), (run) => run('select how, lost_at from service_terms order by number'));
       expect(terms).to.deep.equal([
         { how: 'begun', lost_at: null },
         { how: 'promoted', lost_at: null },
       ]);
-      const started = await world.start();
-      await started.close();
+      const startError = await setup.start();
+      await startError.close();
     });
   });
 });
@@ -216,16 +217,16 @@ describe('PostgreSQL dump that is restored in another cluster', () => {
   let url = '';
   const issued: StatusEntry[] = [];
 
-  const environment = (more: Record<string, string> = {}) => ({
+  const environment = (extraSettings: Record<string, string> = {}) => ({
     DATABASE_URL: database?.url ?? '',
     DATA_FOLDER: join(folder, 'data'),
     JWT_ISSUER: 'https://issuer.example',
     MASTER_SECRET,
-    ...more,
+    ...extraSettings,
   });
-  const start = (more: Record<string, string> = {}): Promise<TestService> => startTestService(environment(more));
-  const refusal = async (more: Record<string, string>) => {
-    const service = await start(more).catch((error: Error) => error);
+  const start = (extraSettings: Record<string, string> = {}): Promise<TestService> => startTestService(environment(extraSettings));
+  const refusal = async (extraSettings: Record<string, string>) => {
+    const service = await start(extraSettings).catch((error: Error) => error);
     if (service instanceof Error) return service.message;
     await service.close();
     return '';
@@ -253,14 +254,14 @@ describe('PostgreSQL dump that is restored in another cluster', () => {
   });
 
   it('is not served, with or without a process that used the former database', async () => {
-    const elsewhere = { DATABASE_URL: url, DATA_FOLDER: join(folder, 'elsewhere') };
-    expect(await refusal(elsewhere))
+    const otherFolder = { DATABASE_URL: url, DATA_FOLDER: join(folder, 'elsewhere') };
+    expect(await refusal(otherFolder))
       .to.include('is at another place')
       .and.to.include('ACCEPT_REWIND=');
     expect(await refusal({ DATABASE_URL: url }))
       .to.include('went back in time')
       .and.to.include('ACCEPT_REWIND=');
-    expect(await refusal(elsewhere), 'the start before has told the database').to.include('a process detected');
+    expect(await refusal(otherFolder), 'the previous start registered in the database').to.include('a process detected');
   });
 
   it('is served after the fence command', async () => {

@@ -15,23 +15,23 @@ import { type RabbitMq, startRabbitMq, waitUntil } from '../support/rabbitmq.ts'
 
 const acme = 'acme' as TenantId;
 const PUBLIC_URL = 'https://id.example';
-const AT = new Date('2030-05-01T12:00:00.123Z');
+const EVENT_TIME = new Date('2030-05-01T12:00:00.123Z');
 
-const ofSession = (id: number | string): WakeUp => ({ type: 'session', tenantId: acme, sessionId: `s${id}` as SessionId });
-const clearing: WakeUp = { type: 'cache', tenantId: acme, lists: 'trust-lists' };
-const missed: WakeUp = { type: 'missed' };
+const sessionWakeUp = (id: number | string): WakeUp => ({ type: 'session', tenantId: acme, sessionId: `s${id}` as SessionId });
+const CLEAR_WAKE_UP: WakeUp = { type: 'cache', tenantId: acme, lists: 'trust-lists' };
+const MISSED_WAKE_UP: WakeUp = { type: 'missed' };
 const notice = (changes: Partial<SessionNotice> = {}): SessionNotice => ({
   tenantId: acme,
   sessionId: 's1' as SessionId,
   kind: 'issuance',
   version: 2,
   status: 'fetched',
-  at: AT,
+  at: EVENT_TIME,
   ...changes,
 });
-const ofKeys = (tenantId: string): BackgroundTask => ({ type: 'key-chains', tenantId: tenantId as TenantId });
+const keyChainTask = (tenantId: string): BackgroundTask => ({ type: 'key-chains', tenantId: tenantId as TenantId });
 
-class KeptLog extends Log {
+class TestLog extends Log {
   readonly lines: string[] = [];
 
   #keep(level: string, message: string, fields: LogFields = {}): void {
@@ -55,9 +55,9 @@ class KeptLog extends Log {
   }
 }
 
-/** What one process of the service has of the broker. */
-class Member {
-  readonly log = new KeptLog();
+/** The broker connection of one process of the service. */
+class ServiceProcess {
+  readonly log = new TestLog();
   readonly heard: WakeUp[] = [];
   readonly connection: RabbitConnection;
   readonly bus: RabbitEventBus;
@@ -79,68 +79,68 @@ class Member {
 
 describe('RabbitMQ', () => {
   let rabbit: RabbitMq;
-  const members: Member[] = [];
+  const openProcesses: ServiceProcess[] = [];
   const proxies: CuttingProxy[] = [];
-  const outside: ChannelModel[] = [];
+  const testConnections: ChannelModel[] = [];
 
   before(async function () {
-    const started = await startRabbitMq();
-    if (started === undefined) return this.skip();
-    rabbit = started;
+    const broker = await startRabbitMq();
+    if (broker === undefined) return this.skip();
+    rabbit = broker;
   });
   afterEach(async () => {
-    for (const member of members.splice(0)) await member.connection.close();
+    for (const serviceProcess of openProcesses.splice(0)) await serviceProcess.connection.close();
     for (const proxy of proxies.splice(0)) await proxy.end();
-    for (const connection of outside.splice(0)) await connection.close().catch(() => {});
+    for (const connection of testConnections.splice(0)) await connection.close().catch(() => {});
   });
   after(() => rabbit?.stop());
 
-  const begin = async (address = rabbit.url, ca?: string) => {
-    const member = new Member(address, ca);
-    members.push(member);
-    await member.connection.open();
-    return member;
+  const startProcess = async (address = rabbit.url, ca?: string) => {
+    const serviceProcess = new ServiceProcess(address, ca);
+    openProcesses.push(serviceProcess);
+    await serviceProcess.connection.open();
+    return serviceProcess;
   };
-  const joined = async (address?: string) => {
-    const member = await begin(address);
-    await member.isConnected();
-    member.heard.length = 0;
-    return member;
+  const startConnected = async (address?: string) => {
+    const serviceProcess = await startProcess(address);
+    await serviceProcess.isConnected();
+    serviceProcess.heard.length = 0;
+    return serviceProcess;
   };
-  const cuttable = async () => {
+  const startWithProxy = async () => {
     const proxy = await cuttingProxy(rabbit.url);
     proxies.push(proxy);
     return proxy;
   };
   const channel = async () => {
     const connection = await rabbit.connect();
-    outside.push(connection);
+    testConnections.push(connection);
     return connection.createConfirmChannel();
   };
-  /** A queue of another system. @returns what arrives in it. */
+  /** Subscribes a queue of an external system. @returns its messages. */
   const subscribed = async (pattern: string, options: object = { exclusive: true }) => {
-    const own = await channel();
-    await own.assertExchange(EVENTS_EXCHANGE, 'topic');
-    const { queue } = await own.assertQueue('', options);
-    await own.bindQueue(queue, EVENTS_EXCHANGE, pattern);
+    const consumerChannel = await channel();
+    await consumerChannel.assertExchange(EVENTS_EXCHANGE, 'topic');
+    const { queue } = await consumerChannel.assertQueue('', options);
+    await consumerChannel.bindQueue(queue, EVENTS_EXCHANGE, pattern);
     const messages: ConsumeMessage[] = [];
-    const read = () => own.consume(queue, (message) => message && messages.push(message), { noAck: true });
-    return { messages, read, queue };
+    const consume = () => consumerChannel.consume(queue, (message) => message && messages.push(message), { noAck: true });
+    return { messages, read: consume, queue };
   };
 
   it('notifies subscribers of credentials that were revoked with their wallet', async () => {
-    const member = await joined();
-    const [all, one, sessions] = [
+    const serviceProcess = await startConnected();
+    const [allMessages, statusMessages, sessions] = [
       await subscribed('acme.#'),
       await subscribed('*.issuance.revoked'),
       await subscribed('acme.issuance.completed'),
     ];
     const at = new Date('2031-01-01T00:00:00Z');
     const notice = { ...{ tenantId: acme, sessionId: 's1' as never, batchId: 'b1', credentialConfigurationId: 'pid', at } };
-    expect(await member.publisher.publishRevocation(notice)).to.equal(true);
-    for (const { read } of [all, one, sessions]) await read();
-    await waitUntil('both', () => all.messages.length + one.messages.length === 2);
-    const [message] = one.messages;
+    expect(await serviceProcess.publisher.publishRevocation(notice)).to.equal(true);
+    for (const { read: consume } of [allMessages, statusMessages, sessions]) await consume();
+    await waitUntil('both', () => allMessages.messages.length + statusMessages.messages.length === 2);
+    const [message] = statusMessages.messages;
     const event = JSON.parse(message?.content.toString() ?? '');
     expect(event).to.deep.equal({
       specversion: '1.0',
@@ -158,113 +158,115 @@ describe('RabbitMQ', () => {
 
   describe('as event bus', () => {
     it('wakes this process at once and all others once each, in order', async () => {
-      const [one, two, three] = [await joined(), await joined(), await joined()];
-      const all = Array.from({ length: 1_200 }, (_, index) => ofSession(index));
-      const others: readonly WakeUp[] = [
+      const [first, second, third] = [await startConnected(), await startConnected(), await startConnected()];
+      const wakeUps = Array.from({ length: 1_200 }, (_, index) => sessionWakeUp(index));
+      const otherWakeUps: readonly WakeUp[] = [
         { type: 'tenant', tenantId: acme },
         { type: 'status-list', tenantId: acme, listId: 'list' },
-        clearing,
+        CLEAR_WAKE_UP,
       ];
-      for (const wakeUp of [...all, ...others]) one.bus.publish(wakeUp);
-      expect(one.heard, 'here').to.deep.equal([...all, ...others]);
-      two.bus.publish(ofSession('last'));
-      for (const other of [two, three])
-        await waitUntil('all of it', () => other.heard.filter((wakeUp) => wakeUp.type !== 'session').length === 3);
-      await waitUntil('the other way', () => one.heard.length === 1_204);
-      const told = (member: Member) => member.heard.filter((wakeUp) => wakeUp.type !== 'session' || wakeUp.sessionId !== 'slast');
-      for (const member of [one, two, three]) expect(told(member)).to.deep.equal([...all, ...others]);
+      for (const wakeUp of [...wakeUps, ...otherWakeUps]) first.bus.publish(wakeUp);
+      expect(first.heard, 'here').to.deep.equal([...wakeUps, ...otherWakeUps]);
+      second.bus.publish(sessionWakeUp('last'));
+      for (const receiver of [second, third])
+        await waitUntil('all of it', () => receiver.heard.filter((wakeUp) => wakeUp.type !== 'session').length === 3);
+      await waitUntil('the other way', () => first.heard.length === 1_204);
+      const receivedWakeUps = (serviceProcess: ServiceProcess) =>
+        serviceProcess.heard.filter((wakeUp) => wakeUp.type !== 'session' || wakeUp.sessionId !== 'slast');
+      for (const serviceProcess of [first, second, third])
+        expect(receivedWakeUps(serviceProcess)).to.deep.equal([...wakeUps, ...otherWakeUps]);
     });
 
     it('ignores invalid messages from any sender', async () => {
-      const [one, two] = [await joined(), await joined()];
+      const [first, second] = [await startConnected(), await startConnected()];
       const outsider = await channel();
       const send = (content: unknown, options: object = {}) =>
         outsider.publish(WAKE_EXCHANGE, '', Buffer.isBuffer(content) ? content : Buffer.from(JSON.stringify(content)), options);
-      const rubbish: readonly unknown[] = [
+      const invalidMessages: readonly unknown[] = [
         Buffer.alloc(0),
         Buffer.from('{'),
         Buffer.from([0xff, 0xfe, 0x00]),
         Buffer.alloc(300_000, 0x20),
         null,
         'session',
-        ofSession(1),
-        [[ofSession(1)]],
+        sessionWakeUp(1),
+        [[sessionWakeUp(1)]],
         [{ type: 'session', tenantId: acme }],
         [{ type: 'session', tenantId: acme, sessionId: '' }],
         [{ type: 'session', tenantId: acme, sessionId: 's'.repeat(256) }],
         [{ type: 'session', tenantId: ['acme'], sessionId: 's1' }],
         [{ type: 'cache', tenantId: acme, lists: 'all' }],
         [{ type: 'shutdown' }],
-        [ofSession(1), { type: 'unknown' }],
-        Array.from({ length: 501 }, () => missed),
+        [sessionWakeUp(1), { type: 'unknown' }],
+        Array.from({ length: 501 }, () => MISSED_WAKE_UP),
         JSON.parse('{"__proto__":[{"type":"missed"}],"length":1}'),
       ];
-      for (const content of rubbish) send(content);
-      send([ofSession(1)], { headers: { 'x-anything': 1 }, contentType: 'text/html', appId: '' });
-      send([ofSession('end')]);
-      for (const member of [one, two]) {
-        await waitUntil('the end', () => member.heard.length > 1);
-        expect(member.heard).to.deep.equal([ofSession(1), ofSession('end')]);
+      for (const content of invalidMessages) send(content);
+      send([sessionWakeUp(1)], { headers: { 'x-anything': 1 }, contentType: 'text/html', appId: '' });
+      send([sessionWakeUp('end')]);
+      for (const serviceProcess of [first, second]) {
+        await waitUntil('the end', () => serviceProcess.heard.length > 1);
+        expect(serviceProcess.heard).to.deep.equal([sessionWakeUp(1), sessionWakeUp('end')]);
       }
-      one.bus.publish(ofSession('after'));
-      await waitUntil('what follows', () => two.heard.length === 3);
+      first.bus.publish(sessionWakeUp('after'));
+      await waitUntil('what follows', () => second.heard.length === 3);
     });
 
     it('drops what the broker cannot accept, without waiting or throwing, and signals that there was an event', async () => {
-      const proxy = await cuttable();
-      const [cut, other] = [await joined(proxy.url), await joined()];
+      const proxy = await startWithProxy();
+      const [disconnected, connected] = [await startConnected(proxy.url), await startConnected()];
       proxy.cut();
-      await waitUntil('it is noticed', () => !cut.connection.isWritable);
+      await waitUntil('it is noticed', () => !disconnected.connection.isWritable);
       const start = performance.now();
-      for (let i = 0; i < 100_000; i++) cut.bus.publish(ofSession(i));
-      cut.bus.publish(clearing);
+      for (let i = 0; i < 100_000; i++) disconnected.bus.publish(sessionWakeUp(i));
+      disconnected.bus.publish(CLEAR_WAKE_UP);
       expect(performance.now() - start).to.be.lessThan(1_000);
-      expect(cut.heard).to.have.length(100_001);
-      other.bus.publish(clearing);
+      expect(disconnected.heard).to.have.length(100_001);
+      connected.bus.publish(CLEAR_WAKE_UP);
       proxy.restore();
-      await cut.isConnected();
-      expect(cut.heard.at(-1), 'what others sent meanwhile').to.deep.equal(missed);
-      await waitUntil('it is told', () => other.heard.length > 1);
-      expect(other.heard, 'once, instead of all of it').to.deep.equal([clearing, missed]);
+      await disconnected.isConnected();
+      expect(disconnected.heard.at(-1), 'what others sent meanwhile').to.deep.equal(MISSED_WAKE_UP);
+      await waitUntil('it is told', () => connected.heard.length > 1);
+      expect(connected.heard, 'once, instead of all of it').to.deep.equal([CLEAR_WAKE_UP, MISSED_WAKE_UP]);
     });
 
     it('buffers little while the broker does not read, and continues when it does', async () => {
-      const [one, two] = [await joined(), await joined()];
+      const [first, second] = [await startConnected(), await startConnected()];
       await rabbit.block();
       try {
-        // Enough to be told of the alarm, which is told to those who send.
-        one.bus.publish(ofSession('first'));
+        // Enough messages for a notification of the alarm, which only publishers receive.
+        first.bus.publish(sessionWakeUp('first'));
         const { heapUsed, external } = process.memoryUsage();
         const start = performance.now();
         for (let i = 0; i < 200_000; i++) {
-          one.bus.publish(ofSession(i % 10));
-          if (i % 1_000 === 0) one.heard.length = 0;
+          first.bus.publish(sessionWakeUp(i % 10));
+          if (i % 1_000 === 0) first.heard.length = 0;
         }
         expect(performance.now() - start).to.be.lessThan(2_000);
-        const after = process.memoryUsage();
-        const grown = after.heapUsed + after.external - heapUsed - external;
-        expect(grown / 1024 ** 2, 'MiB, with what nobody collected yet').to.be.lessThan(80);
-        await waitUntil('it is known', () => !one.connection.isWritable);
-        one.bus.publish(clearing);
+        const memoryAfter = process.memoryUsage();
+        const growth = memoryAfter.heapUsed + memoryAfter.external - heapUsed - external;
+        expect(growth / 1024 ** 2, 'MiB, including garbage').to.be.lessThan(80);
+        await waitUntil('it is known', () => !first.connection.isWritable);
+        first.bus.publish(CLEAR_WAKE_UP);
       } finally {
         await rabbit.unblock();
       }
-      await waitUntil('what was dropped is made up for', () => two.heard.some(({ type }) => type === 'missed'));
-      expect(two.heard.length).to.be.lessThan(40_000);
+      await waitUntil('what was dropped is made up for', () => second.heard.some(({ type }) => type === 'missed'));
+      expect(second.heard.length).to.be.lessThan(40_000);
     });
 
     it('is restored after its exchange was deleted', async () => {
-      const [one, two] = [await joined(), await joined()];
+      const [one, two] = [await startConnected(), await startConnected()];
       const outsider = await channel();
       await outsider.deleteExchange(WAKE_EXCHANGE);
-      one.bus.publish(ofSession(1));
+      one.bus.publish(sessionWakeUp(1));
       await waitUntil('it was noticed', () => !one.connection.isWritable);
       await one.isConnected();
       await rabbit.control('close_all_connections', 'the queue of the other has to be bound again');
       await waitUntil('it was noticed', () => !one.connection.isWritable && !two.connection.isWritable);
       await Promise.all([one.isConnected(), two.isConnected()]);
       await waitUntil('it works', () => {
-        one.bus.publish(ofSession('again'));
+        one.bus.publish(sessionWakeUp('again'));
         return two.heard.some((wakeUp) => wakeUp.type === 'session' && wakeUp.sessionId === 'sagain');
       });
     });
@@ -272,14 +274,14 @@ describe('RabbitMQ', () => {
 
   describe('for subscribers', () => {
     it('publishes trust lists that need a review', async () => {
-      const { publisher } = await joined();
+      const { publisher } = await startConnected();
       const lists = await subscribed('acme.trust-list.#');
-      const held = {
+      const trustListNotice = {
         ...{ tenantId: acme, listId: 'l1', list: 'https://lists.example/list', reason: 'untrusted_signer' },
-        ...{ signer: 'fingerprint', key: 'untrusted_signer MIIB', at: AT },
+        ...{ signer: 'fingerprint', key: 'untrusted_signer MIIB', at: EVENT_TIME },
       };
       await lists.read();
-      expect(await publisher.publishHeldList(held)).to.equal(true);
+      expect(await publisher.publishHeldList(trustListNotice)).to.equal(true);
       await waitUntil('it arrives', () => lists.messages.length === 1);
       const [message] = lists.messages as [ConsumeMessage];
       const event = JSON.parse(message.content.toString());
@@ -287,29 +289,29 @@ describe('RabbitMQ', () => {
       expect(message.fields.routingKey).to.equal('acme.trust-list.held');
       expect(event).to.deep.include({
         ...{ type: 'vidimus.trust-list.held', source: `${PUBLIC_URL}/acme`, subject: 'l1' },
-        data: { ...{ tenantId: 'acme', listId: 'l1', list: held.list, reason: held.reason, signer: 'fingerprint' } },
+        data: { ...{ tenantId: 'acme', listId: 'l1', list: trustListNotice.list, reason: trustListNotice.reason, signer: 'fingerprint' } },
       });
       expect(message.properties.messageId).to.equal(event.id);
     });
 
     it('publishes persistent CloudEvents by tenant, kind and status', async () => {
-      const { publisher } = await joined();
-      const [everything, some] = [await subscribed('#'), await subscribed('*.presentation.completed')];
-      await everything.read();
-      await some.read();
+      const { publisher } = await startConnected();
+      const [allNotices, completedNotices] = [await subscribed('#'), await subscribed('*.presentation.completed')];
+      await allNotices.read();
+      await completedNotices.read();
       const notices = [
         notice({ version: 1, status: 'active' }),
         notice(),
         notice({ kind: 'verification', status: 'completed', sessionId: 's2' as SessionId }),
       ];
       expect(await publisher.publish(notices)).to.equal(3);
-      await waitUntil('they are there', () => everything.messages.length === 3 && some.messages.length === 1);
-      expect(everything.messages.map(({ fields }) => fields.routingKey)).to.deep.equal([
+      await waitUntil('they are there', () => allNotices.messages.length === 3 && completedNotices.messages.length === 1);
+      expect(allNotices.messages.map(({ fields }) => fields.routingKey)).to.deep.equal([
         'acme.issuance.active',
         'acme.issuance.fetched',
         'acme.presentation.completed',
       ]);
-      const [, message] = everything.messages;
+      const [, message] = allNotices.messages;
       expect(message?.properties).to.include({ contentType: 'application/cloudevents+json', messageId: 's1.2', deliveryMode: 2 });
       const event = JSON.parse(message?.content.toString() ?? '');
       expect(new CloudEvent(event).validate()).to.equal(true);
@@ -326,25 +328,25 @@ describe('RabbitMQ', () => {
     });
 
     it('reports how many events were accepted when a queue rejects the rest', async () => {
-      const { publisher } = await joined();
-      const full = await subscribed('#', { exclusive: true, arguments: { 'x-max-length': 2, 'x-overflow': 'reject-publish' } });
+      const { publisher } = await startConnected();
+      const hasOverflown = await subscribed('#', { exclusive: true, arguments: { 'x-max-length': 2, 'x-overflow': 'reject-publish' } });
       const notices = [1, 2, 3, 4].map((version) => notice({ version }));
       expect(await publisher.publish(notices)).to.be.within(2, 3);
-      await full.read();
-      await waitUntil('there is room', () => full.messages.length >= 2);
+      await hasOverflown.read();
+      await waitUntil('there is room', () => hasOverflown.messages.length >= 2);
       expect(await publisher.publish([notice({ version: 5 })])).to.equal(1);
     });
 
     it('does not report a task as accepted when that is unknown', async () => {
-      const proxy = await cuttable();
-      const { publisher, connection } = await joined(proxy.url);
-      const sending = publisher.publish(Array.from({ length: 500 }, (_, version) => notice({ version })));
+      const proxy = await startWithProxy();
+      const { publisher, connection } = await startConnected(proxy.url);
+      const publishing = publisher.publish(Array.from({ length: 500 }, (_, version) => notice({ version })));
       proxy.cut();
-      const outcome = await sending.catch((error: unknown) => error);
+      const outcome = await publishing.catch((error: unknown) => error);
       expect(outcome).to.be.instanceOf(Error);
       expect(publisher.isReady).to.equal(false);
-      const refused = await publisher.publish([notice()]).catch((error: unknown) => error);
-      expect(refused).to.be.instanceOf(Error);
+      const rejection = await publisher.publish([notice()]).catch((error: unknown) => error);
+      expect(rejection).to.be.instanceOf(Error);
       proxy.restore();
       await waitUntil('it is back', () => connection.isWritable && publisher.isReady);
       expect(await publisher.publish([notice()])).to.equal(1);
@@ -352,103 +354,103 @@ describe('RabbitMQ', () => {
   });
 
   describe('as work queue', () => {
-    /** Takes tasks until the test is over. */
-    const working = async (work: (task: BackgroundTask, name: number) => Promise<void>, count: number) => {
-      const all = await Promise.all(Array.from({ length: count }, () => joined()));
-      for (const [name, { work: queue }] of all.entries()) queue.serve((task) => work(task, name));
-      return all;
+    /** Processes tasks until the end of the test. */
+    const startWorking = async (work: (task: BackgroundTask, name: number) => Promise<void>, count: number) => {
+      const processes = await Promise.all(Array.from({ length: count }, () => startConnected()));
+      for (const [name, { work: queue }] of processes.entries()) queue.serve((task) => work(task, name));
+      return processes;
     };
 
     it('passes each task to one process, one at a time', async () => {
-      const done: string[] = [];
-      const byName = new Map<number, number>();
-      let most = 0;
+      const completedTasks: string[] = [];
+      const tasksByWorker = new Map<number, number>();
+      let maxTasks = 0;
       const underWay = new Map<number, number>();
-      const all = await working(async (task, name) => {
+      const workers = await startWorking(async (task, name) => {
         underWay.set(name, (underWay.get(name) ?? 0) + 1);
-        most = Math.max(most, underWay.get(name) ?? 0);
+        maxTasks = Math.max(maxTasks, underWay.get(name) ?? 0);
         await new Promise((resolve) => setTimeout(resolve, 5));
         underWay.set(name, (underWay.get(name) ?? 0) - 1);
-        byName.set(name, (byName.get(name) ?? 0) + 1);
-        done.push(task.tenantId);
+        tasksByWorker.set(name, (tasksByWorker.get(name) ?? 0) + 1);
+        completedTasks.push(task.tenantId);
       }, 2);
       const tenants = Array.from({ length: 20 }, (_, index) => `t${index}`);
-      for (const tenant of tenants) expect(await all[0]?.work.offer(ofKeys(tenant))).to.equal(true);
-      await waitUntil('all are done', () => done.length >= 20);
-      expect(done.toSorted()).to.deep.equal(tenants.toSorted());
-      expect(most).to.equal(1);
-      expect([...byName.keys()].toSorted()).to.deep.equal([0, 1]);
+      for (const tenant of tenants) expect(await workers[0]?.work.offer(keyChainTask(tenant))).to.equal(true);
+      await waitUntil('all are done', () => completedTasks.length >= 20);
+      expect(completedTasks.toSorted()).to.deep.equal(tenants.toSorted());
+      expect(maxTasks).to.equal(1);
+      expect([...tasksByWorker.keys()].toSorted()).to.deep.equal([0, 1]);
     });
 
     it('contains the data that a list needs, and rejects an invalid task', async () => {
-      const seen: BackgroundTask[] = [];
-      const [one] = await working(async (task) => {
-        seen.push(task);
+      const receivedTasks: BackgroundTask[] = [];
+      const [one] = await startWorking(async (task) => {
+        receivedTasks.push(task);
       }, 1);
       const outsider = await channel();
       for (const text of ['', '{', '[]', '{"type":"format-disk"}', '{"type":"key-chains"}'])
         outsider.publish(WORK_QUEUE, WORK_QUEUE, Buffer.from(text));
       await outsider.waitForConfirms();
-      const task: BackgroundTask = { type: 'trust-list', tenantId: acme, id: 'one', nextUpdate: AT };
+      const task: BackgroundTask = { type: 'trust-list', tenantId: acme, id: 'one', nextUpdate: EVENT_TIME };
       expect(await one?.work.offer(task)).to.equal(true);
-      await waitUntil('it is there', () => seen.length > 0);
-      expect(seen).to.deep.equal([task]);
+      await waitUntil('it is there', () => receivedTasks.length > 0);
+      expect(receivedTasks).to.deep.equal([task]);
       expect(one?.log.lines.filter((line) => line.includes('is not a task'))).to.have.length(5);
     });
 
     it('retries a failed task a few times, and then drops it, which the log reports', async () => {
       let attempts = 0;
-      const [one] = await working(async ({ tenantId }) => {
+      const [one] = await startWorking(async ({ tenantId }) => {
         if (tenantId !== 'bad') return;
         attempts++;
         throw new Error('never');
       }, 1);
-      await one?.work.offer(ofKeys('bad'));
+      await one?.work.offer(keyChainTask('bad'));
       await waitUntil('it is dropped', () => one?.log.has(/^error: a task was started too often.*"bad"/) === true);
       expect(attempts).to.equal(3);
-      expect(await one?.work.offer(ofKeys('good'))).to.equal(true);
+      expect(await one?.work.offer(keyChainTask('good'))).to.equal(true);
       await waitUntil('the queue is empty', async () => /\s0$/m.test(await depth()));
     });
 
     it('passes a task to another process when its process has ended', async () => {
-      const proxy = await cuttable();
-      const first = await joined(proxy.url);
-      let begun = false;
-      first.work.serve(() => {
-        begun = true;
+      const proxy = await startWithProxy();
+      const firstProcess = await startConnected(proxy.url);
+      let hasBegun = false;
+      firstProcess.work.serve(() => {
+        hasBegun = true;
         return new Promise(() => {});
       });
-      await first.work.offer(ofKeys('acme'));
-      await waitUntil('it began', () => begun);
-      let done = false;
-      const second = await joined();
-      second.work.serve(async () => {
-        done = true;
+      await firstProcess.work.offer(keyChainTask('acme'));
+      await waitUntil('it began', () => hasBegun);
+      let completedTasks = false;
+      const secondProcess = await startConnected();
+      secondProcess.work.serve(async () => {
+        completedTasks = true;
       });
       proxy.cut();
-      await waitUntil('another did it', () => done);
+      await waitUntil('another did it', () => completedTasks);
     });
 
     it('leaves a task to its offering process while the broker is unavailable or accepts nothing', async () => {
-      const proxy = await cuttable();
-      const one = await joined(proxy.url);
+      const proxy = await startWithProxy();
+      const one = await startConnected(proxy.url);
       proxy.cut();
       await waitUntil('it is noticed', () => !one.connection.isWritable);
-      expect(await one.work.offer(ofKeys('acme'))).to.equal(false);
-      const other = await joined();
+      expect(await one.work.offer(keyChainTask('acme'))).to.equal(false);
+      const otherProcess = await startConnected();
       await rabbit.block();
       try {
         const start = performance.now();
-        expect(await other.work.offer(ofKeys('acme'))).to.equal(false);
+        expect(await otherProcess.work.offer(keyChainTask('acme'))).to.equal(false);
         expect(performance.now() - start).to.be.lessThan(3_000);
-        await waitUntil('it is known', () => !other.connection.isWritable);
-        expect(await other.connection.assertReachable().catch((error: Error) => error.message)).to.match(/alarm/);
-        expect(await other.work.offer(ofKeys('acme'))).to.equal(false);
+        await waitUntil('it is known', () => !otherProcess.connection.isWritable);
+        expect(await otherProcess.connection.assertReachable().catch((error: Error) => error.message)).to.match(/alarm/);
+        expect(await otherProcess.work.offer(keyChainTask('acme'))).to.equal(false);
       } finally {
         await rabbit.unblock();
       }
-      await other.isConnected();
-      other.work.serve(async () => {});
+      await otherProcess.isConnected();
+      otherProcess.work.serve(async () => {});
       await waitUntil('the queue is empty', async () => /\s0$/m.test(await depth()));
     });
 
@@ -457,12 +459,12 @@ describe('RabbitMQ', () => {
       await outsider.deleteQueue(WORK_QUEUE);
       await outsider.assertQueue(WORK_QUEUE, { durable: true });
       try {
-        const [one, two] = [await joined(), await joined()];
+        const [one, two] = [await startConnected(), await startConnected()];
         expect(one.log.has(/^error: the work queue cannot be used.*must be deleted/)).to.equal(true);
         one.work.serve(async () => {});
-        expect(await one.work.offer(ofKeys('acme')), 'it is done here').to.equal(false);
+        expect(await one.work.offer(keyChainTask('acme')), 'it is done here').to.equal(false);
         expect(await one.publisher.publish([notice()])).to.equal(1);
-        one.bus.publish(ofSession(1));
+        one.bus.publish(sessionWakeUp(1));
         await waitUntil('a wake-up', () => two.heard.length > 0);
       } finally {
         await outsider.deleteQueue(WORK_QUEUE);
@@ -473,32 +475,32 @@ describe('RabbitMQ', () => {
   });
 
   describe('as a connection', () => {
-    const wait = async (member: Member, pattern: RegExp) => {
-      await waitUntil(`${pattern}`, () => member.log.has(pattern), { about: () => member.log.lines.join('\n') });
-      expect(member.log.lines.join('\n')).to.not.include('s3cret');
+    const wait = async (serviceProcess: ServiceProcess, pattern: RegExp) => {
+      await waitUntil(`${pattern}`, () => serviceProcess.log.has(pattern), { about: () => serviceProcess.log.lines.join('\n') });
+      expect(serviceProcess.log.lines.join('\n')).to.not.include('s3cret');
     };
 
     it('is one for all uses, also by TLS with the configured authority', async () => {
       const { url, ca } = rabbit.tls;
-      const member = await begin(url, ca);
-      await member.isConnected();
-      await member.connection.assertReachable();
+      const serviceProcess = await startProcess(url, ca);
+      await serviceProcess.isConnected();
+      await serviceProcess.connection.assertReachable();
       const connections = await rabbit.control('list_connections', 'ssl', 'name');
       expect(connections.split('\n').filter((line) => line.startsWith('true'))).to.have.length(1);
-      await wait(await begin(url), /^warn: .*certificate/);
-      const missing = await begin(url, '/nowhere/ca.pem').catch((error: Error) => error.message);
-      expect(missing).to.equal('AMQP_CA: /nowhere/ca.pem cannot be read');
+      await wait(await startProcess(url), /^warn: .*certificate/);
+      const connectionError = await startProcess(url, '/nowhere/ca.pem').catch((error: Error) => error.message);
+      expect(connectionError).to.equal('AMQP_CA: /nowhere/ca.pem cannot be read');
     });
 
     it('reports a fault of its address, without the password', async () => {
       const { host } = new URL(rabbit.url);
-      await wait(await begin(`amqp://guest:s3cret@${host}/`), /the broker rejects the user/);
-      await wait(await begin(`amqp://guest:guest@${host}/nothing`), /there is no such virtual host/);
-      const nobody = await begin('amqp://guest:s3cret@127.0.0.1:9/');
-      await wait(nobody, /does not answer \(ECONNREFUSED\)/);
-      expect(await nobody.connection.assertReachable().catch((error: Error) => error.message)).to.match(/ECONNREFUSED/);
-      const odd = await begin(`amqp://guest:%zz@${host}/`).catch((error: Error) => error.message);
-      expect(odd).to.match(/^AMQP_URL: /);
+      await wait(await startProcess(`amqp://guest:s3cret@${host}/`), /the broker rejects the user/);
+      await wait(await startProcess(`amqp://guest:guest@${host}/nothing`), /there is no such virtual host/);
+      const unreachable = await startProcess('amqp://guest:s3cret@127.0.0.1:9/');
+      await wait(unreachable, /does not answer \(ECONNREFUSED\)/);
+      expect(await unreachable.connection.assertReachable().catch((error: Error) => error.message)).to.match(/ECONNREFUSED/);
+      const malformedUrl = await startProcess(`amqp://guest:%zz@${host}/`).catch((error: Error) => error.message);
+      expect(malformedUrl).to.match(/^AMQP_URL: /);
     });
 
     it('is established once the user has the required rights', async () => {
@@ -506,13 +508,13 @@ describe('RabbitMQ', () => {
       const { host } = new URL(rabbit.url);
       await rabbit.control('add_user', 'vidimus', password);
       await rabbit.control('set_permissions', 'vidimus', '^$', '^$', '^$');
-      const member = await begin(`amqp://vidimus:${encodeURIComponent(password)}@${host}/`);
-      await wait(member, /the user lacks a right/);
+      const serviceProcess = await startProcess(`amqp://vidimus:${encodeURIComponent(password)}@${host}/`);
+      await wait(serviceProcess, /the user lacks a right/);
       await rabbit.control('set_permissions', 'vidimus', '^vidimus\\.', '^vidimus\\.', '^vidimus\\.');
-      await member.isConnected();
-      expect(await member.publisher.publish([notice()])).to.equal(1);
-      expect(await member.work.offer(ofKeys('nobody'))).to.equal(true);
-      member.work.serve(async () => {});
+      await serviceProcess.isConnected();
+      expect(await serviceProcess.publisher.publish([notice()])).to.equal(1);
+      expect(await serviceProcess.work.offer(keyChainTask('nobody'))).to.equal(true);
+      serviceProcess.work.serve(async () => {});
       await rabbit.control('delete_user', 'vidimus');
     });
   });

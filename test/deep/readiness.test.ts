@@ -11,34 +11,34 @@ import { openRaw } from '../support/postgres-server.ts';
 import { present, Shop } from '../support/present.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
-/** What was found out about writes counts for a second. */
-const COUNTS_MS = 1_100;
+/** The result of the write check is cached for a second. */
+const CACHE_MS = 1_100;
 
 /** A database that can be made read-only while the service runs. */
 type Lockable = { lock(): Promise<void>; unlock(): Promise<void>; end(): void };
 
 type Native = { readonly open: boolean; pragma(text: string): unknown };
 
-/** As on a file system that became read-only under it. */
+/** Makes the open connection read-only, as on a read-only file system. */
 function readOnlyConnection(): Lockable {
   const spy = sinon.spy(sqliteDriver().prototype as Native, 'pragma');
-  const set = async (how: string) => {
-    for (const native of new Set(spy.thisValues as Native[])) if (native.open) native.pragma(`query_only = ${how}`);
+  const setMode = async (mode: string) => {
+    for (const native of new Set(spy.thisValues as Native[])) if (native.open) native.pragma(`query_only = ${mode}`);
   };
-  return { lock: () => set('on'), unlock: () => set('off'), end: () => spy.restore() };
+  return { lock: () => setMode('on'), unlock: () => setMode('off'), end: () => spy.restore() };
 }
 
-/** As a standby is, or a server whose operator protects it; connections that there are go and come again. */
+/** Makes the server read-only, like a standby, and closes its connections. */
 function readOnlyServer({ url }: TestDatabase): Lockable {
   const name = new URL(url).pathname.slice(1);
-  const set = async (how: string) => {
+  const setMode = async (mode: string) => {
     const { run, close } = await openRaw(url);
     await run('set default_transaction_read_only = off');
-    await run(`alter database ${name} ${how} default_transaction_read_only${how === 'set' ? ' = on' : ''}`);
+    await run(`alter database ${name} ${mode} default_transaction_read_only${mode === 'set' ? ' = on' : ''}`);
     await run(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and pid <> pg_backend_pid()`);
     await close();
   };
-  return { lock: () => set('set'), unlock: () => set('reset'), end: () => {} };
+  return { lock: () => setMode('set'), unlock: () => setMode('reset'), end: () => {} };
 }
 
 const LOCKABLE = { sqlite: readOnlyConnection, postgres: readOnlyServer };
@@ -55,38 +55,38 @@ describe('probes', () => {
     const live = await service.call('GET', '/health/live');
     expect([live.status, live.body]).to.deep.equal([200, { status: 'ok' }]);
     const ready = await service.call('GET', '/health/ready');
-    const up = { database: { status: 'up' }, keys: { status: 'up' } };
+    const expectedDetails = { database: { status: 'up' }, keys: { status: 'up' } };
     const { version, commit, ...state } = ready.body;
-    expect([ready.status, state]).to.deep.equal([200, { status: 'ok', info: up, error: {}, details: up }]);
+    expect([ready.status, state]).to.deep.equal([200, { status: 'ok', info: expectedDetails, error: {}, details: expectedDetails }]);
     expect([version, commit]).to.not.include(undefined);
     for (const path of ['/health/live', '/health/ready']) expect((await service.call('HEAD', path)).status, path).to.equal(200);
   });
 
   it('report that the service is not ready when it cannot sign, and ready while one key provider answers', async () => {
     const address = `http://127.0.0.1:${await freePort(createServer)}`;
-    const house = { type: 'vault', address, mount: 'transit', auth: { method: 'token', token: 'nobody-knows' } };
-    const readyWith = async (config: object) => {
-      const other = await startTestService({ KMS_CONFIG: JSON.stringify(config) });
-      const { status, body } = await other.call('GET', '/health/ready');
-      await other.close();
+    const vaultProvider = { type: 'vault', address, mount: 'transit', auth: { method: 'token', token: 'nobody-knows' } };
+    const readinessWith = async (config: object) => {
+      const otherService = await startTestService({ KMS_CONFIG: JSON.stringify(config) });
+      const { status, body } = await otherService.call('GET', '/health/ready');
+      await otherService.close();
       return [status, body.details.keys.status];
     };
-    expect(await readyWith({ default: 'house', providers: { house } })).to.deep.equal([503, 'down']);
-    const both = { default: 'house', providers: { house, local: { type: 'local' } } };
-    expect(await readyWith(both)).to.deep.equal([200, 'up']);
+    expect(await readinessWith({ default: 'house', providers: { house: vaultProvider } })).to.deep.equal([503, 'down']);
+    const bothProviders = { default: 'house', providers: { house: vaultProvider, local: { type: 'local' } } };
+    expect(await readinessWith(bothProviders)).to.deep.equal([200, 'up']);
   });
 
   it('report that the process is not ready while it drains, and all other requests are answered', async () => {
-    const leaving = await startTestService();
-    const { token } = await createTenant(leaving, 'acme');
-    leaving.service.drain();
+    const stoppingService = await startTestService();
+    const { token } = await createTenant(stoppingService, 'acme');
+    stoppingService.service.drain();
     for (const path of ['/health', '/health/ready']) {
-      const { status, body } = await leaving.call('GET', path);
+      const { status, body } = await stoppingService.call('GET', path);
       expect([status, body.status, body.error]).to.deep.equal([503, 'error', { accepting: { status: 'down' } }]);
     }
-    expect((await leaving.call('GET', '/health/live')).status).to.equal(200);
-    expect((await leaving.call('GET', '/session', { token })).status).to.equal(200);
-    await leaving.close();
+    expect((await stoppingService.call('GET', '/health/live')).status).to.equal(200);
+    expect((await stoppingService.call('GET', '/session', { token })).status).to.equal(200);
+    await stoppingService.close();
   });
 });
 
@@ -110,38 +110,38 @@ for (const kind of databases()) {
       await database?.drop();
     });
 
-    const statusOf = async (path: string) => (await shop.service.call('GET', path)).status;
-    const probes = async () => [await statusOf('/health/live'), await statusOf('/health/ready'), await statusOf('/health')];
+    const readStatus = async (path: string) => (await shop.service.call('GET', path)).status;
+    const probes = async () => [await readStatus('/health/live'), await readStatus('/health/ready'), await readStatus('/health')];
 
     it('is not ready, still reads, returns Retry-After to writers, and is ready afterwards', async () => {
       expect(await probes()).to.deep.equal([200, 200, 200]);
       await lockable.lock();
-      await setTimeout(COUNTS_MS);
+      await setTimeout(CACHE_MS);
       expect(await probes()).to.deep.equal([200, 503, 503]);
       const { body } = await shop.service.call('GET', '/health/ready');
       expect(body.error).to.deep.equal({ database: { status: 'down' } });
-      expect(await statusOf('/acme/.well-known/openid-credential-issuer')).to.equal(200);
-      const refused = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'told' });
-      expect([refused.status, refused.body.code], refused.text).to.deep.equal([503, 'unavailable']);
-      expect(refused.headers.get('retry-after')).to.match(/^\d+$/);
+      expect(await readStatus('/acme/.well-known/openid-credential-issuer')).to.equal(200);
+      const rejection = await shop.call('POST', '/verifier/offer', { response_type: 'uri', requestId: 'told' });
+      expect([rejection.status, rejection.body.code], rejection.text).to.deep.equal([503, 'unavailable']);
+      expect(rejection.headers.get('retry-after')).to.match(/^\d+$/);
       await lockable.unlock();
-      // The refused write counts for five seconds: others of its size may be refused where a small one is not.
-      for (let left = 130; left > 0 && (await statusOf('/health/ready')) !== 200; left--) await setTimeout(100);
+      // The rejected write counts for five seconds: other writes of its size may fail although a small one succeeds.
+      for (let attempts = 130; attempts > 0 && (await readStatus('/health/ready')) !== 200; attempts--) await setTimeout(100);
       expect(await probes()).to.deep.equal([200, 200, 200]);
     });
 
     for (const requestId of ['check', 'told']) {
       it(`leaves the session of a presentation open, so that the wallet can send it again (${requestId})`, async () => {
         shop.backend.on('/told', (response) => response.end());
-        const held = await shop.issue();
-        const asked = await shop.requestPresentation(requestId);
+        const credential = await shop.issue();
+        const request = await shop.requestPresentation(requestId);
         await lockable.lock();
-        const first = await shop.present(asked, held);
-        expect([first.status, first.body.error], first.text).to.deep.equal([503, 'temporarily_unavailable']);
+        const firstResponse = await shop.present(request, credential);
+        expect([firstResponse.status, firstResponse.body.error], firstResponse.text).to.deep.equal([503, 'temporarily_unavailable']);
         await lockable.unlock();
-        const second = await shop.present(asked, held);
-        expect(second.status, second.text).to.equal(200);
-        expect((await shop.session(asked.session)).status).to.equal('completed');
+        const secondResponse = await shop.present(request, credential);
+        expect(secondResponse.status, secondResponse.text).to.equal(200);
+        expect((await shop.session(request.session)).status).to.equal('completed');
       });
     }
   });
@@ -153,21 +153,21 @@ describe('presentation that is verified while the database becomes unavailable',
     if (database === undefined) throw new Error('SQLite is missing');
     const settings = { DATABASE_URL: database.url, PORT: String(await freePort(createServer)) };
     const shop = await Shop.open({}, () => startTestService(settings));
-    const held = await shop.issue();
-    const asked = await shop.requestPresentation();
+    const credential = await shop.issue();
+    const request = await shop.requestPresentation();
     await shop.close();
-    // A process that has seen nothing of it judges what is stored, and nothing comes after that.
+    // A process that has not noticed it verifies the stored session, and no later write succeeds.
     const service = await startTestService(settings);
     const verify = sinon.stub(PresentationVerifier.prototype, 'verify');
     verify.rejects(new StoreUnavailableError('the database takes too long'));
     try {
-      const first = await present(service, asked, held);
-      expect([first.status, first.body.error], first.text).to.deep.equal([503, 'temporarily_unavailable']);
+      const firstResponse = await present(service, request, credential);
+      expect([firstResponse.status, firstResponse.body.error], firstResponse.text).to.deep.equal([503, 'temporarily_unavailable']);
     } finally {
       verify.restore();
     }
-    const second = await present(service, asked, held);
-    expect(second.status, second.text).to.equal(200);
+    const secondResponse = await present(service, request, credential);
+    expect(secondResponse.status, secondResponse.text).to.equal(200);
     await service.close();
     await database.drop();
   });

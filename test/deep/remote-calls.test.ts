@@ -15,27 +15,27 @@ const NAMES: Readonly<Record<string, string>> = {
   'inside.example': '127.0.0.2',
 };
 
-type Heard = { readonly host: string | undefined; readonly path: string; readonly headers: IncomingHttpHeaders };
+type ReceivedRequest = { readonly host: string | undefined; readonly path: string; readonly headers: IncomingHttpHeaders };
 
 describe('redirects of fetches', () => {
   const GET = { tenantId: 'acme', method: 'GET', timeoutMs: 2_000, maxBytes: 1_024 } as const;
-  const FOLLOWING = { ...GET, followsRedirects: true } as const;
+  const FOLLOW_REDIRECTS = { ...GET, followsRedirects: true } as const;
 
-  const heard: Heard[] = [];
+  const receivedRequests: ReceivedRequest[] = [];
   const servers: Server[] = [];
   const clients: GuardedHttpClient[] = [];
   const pages: Record<string, RequestListener> = {};
   let port: number;
-  let inside: number;
+  let baseUrl: number;
 
   const client = (...allow: readonly string[]) => {
     const resolve = async (host: string) => {
       const address = NAMES[host];
       return address === undefined ? [] : [{ address, family: 4 }];
     };
-    const made = new GuardedHttpClient({ allow, resolve });
-    clients.push(made);
-    return made;
+    const httpClient = new GuardedHttpClient({ allow, resolve });
+    clients.push(httpClient);
+    return httpClient;
   };
   const listen = async (server: Server, host: string) => {
     servers.push(server);
@@ -44,16 +44,16 @@ describe('redirects of fetches', () => {
   };
   const answer: RequestListener = (request, response) => {
     const { url: path = '', headers } = request;
-    heard.push({ host: headers.host?.split(':')[0], path, headers });
-    (pages[path] ?? ((_request, other) => other.writeHead(404).end()))(request, response);
+    receivedRequests.push({ host: headers.host?.split(':')[0], path, headers });
+    (pages[path] ?? ((_request, fallbackResponse) => fallbackResponse.writeHead(404).end()))(request, response);
   };
-  const moves = (path: string, location: string | undefined, status = 302) => {
+  const redirectTo = (path: string, location: string | undefined, status = 302) => {
     pages[path] = (_request, response) => response.writeHead(status, location === undefined ? {} : { location }).end('elsewhere');
   };
-  const at = (path: string, host = 'lists.example') => `http://${host}:${port}${path}`;
-  const outcome = async (made: GuardedHttpClient, url: string, options: object = {}) => {
+  const targetUrl = (path: string, host = 'lists.example') => `http://${host}:${port}${path}`;
+  const outcome = async (httpClient: GuardedHttpClient, url: string, options: object = {}) => {
     try {
-      return (await made.request(url, { ...FOLLOWING, ...options })).body.toString();
+      return (await httpClient.request(url, { ...FOLLOW_REDIRECTS, ...options })).body.toString();
     } catch (error) {
       if (error instanceof RemoteError) return error.fault;
       throw error;
@@ -62,12 +62,12 @@ describe('redirects of fetches', () => {
 
   before(async () => {
     port = await listen(createServer(answer), '127.0.0.1');
-    inside = await listen(createServer(answer), '127.0.0.2');
+    baseUrl = await listen(createServer(answer), '127.0.0.2');
     pages['/list'] = (_request, response) => response.end('the list');
     pages['/secret'] = (_request, response) => response.end('secret');
   });
   beforeEach(() => {
-    heard.length = 0;
+    receivedRequests.length = 0;
   });
   after(async () => {
     await Promise.all(clients.map((each) => each.close()));
@@ -79,11 +79,11 @@ describe('redirects of fetches', () => {
 
   for (const status of [301, 302, 303, 307, 308]) {
     it(`are followed by ${status}, to a path and to another host`, async () => {
-      moves('/relative', 'list#part', status);
-      moves('/absolute', at('/list', 'moved.example'), status);
-      expect(await outcome(client('127.0.0.1/32'), at('/relative'))).to.equal('the list');
-      expect(await outcome(client('127.0.0.1/32'), at('/absolute'))).to.equal('the list');
-      expect(heard.map(({ host, path }) => `${host}${path}`)).to.deep.equal([
+      redirectTo('/relative', 'list#part', status);
+      redirectTo('/absolute', targetUrl('/list', 'moved.example'), status);
+      expect(await outcome(client('127.0.0.1/32'), targetUrl('/relative'))).to.equal('the list');
+      expect(await outcome(client('127.0.0.1/32'), targetUrl('/absolute'))).to.equal('the list');
+      expect(receivedRequests.map(({ host, path }) => `${host}${path}`)).to.deep.equal([
         ...['lists.example/relative', 'lists.example/list'],
         ...['lists.example/absolute', 'moved.example/list'],
       ]);
@@ -91,130 +91,132 @@ describe('redirects of fetches', () => {
   }
 
   it('are followed at most three times', async () => {
-    moves('/one', '/list');
-    moves('/two', '/one');
-    moves('/three', '/two');
-    moves('/four', '/three');
-    expect(await outcome(client('127.0.0.1/32'), at('/three'))).to.equal('the list');
-    heard.length = 0;
-    expect(await outcome(client('127.0.0.1/32'), at('/four'))).to.equal('redirected');
-    expect(heard).to.have.length(4);
+    redirectTo('/one', '/list');
+    redirectTo('/two', '/one');
+    redirectTo('/three', '/two');
+    redirectTo('/four', '/three');
+    expect(await outcome(client('127.0.0.1/32'), targetUrl('/three'))).to.equal('the list');
+    receivedRequests.length = 0;
+    expect(await outcome(client('127.0.0.1/32'), targetUrl('/four'))).to.equal('redirected');
+    expect(receivedRequests).to.have.length(4);
   });
 
   it('end at the first server and are not repeated', async () => {
-    moves('/self', '/self#again');
-    moves('/there', '/back');
-    moves('/back', at('/there'));
-    expect(await outcome(client('127.0.0.1/32'), at('/self'))).to.equal('redirected');
-    expect(await outcome(client('127.0.0.1/32'), at('/there'))).to.equal('redirected');
-    expect(heard.map(({ path }) => path)).to.deep.equal(['/self', '/there', '/back']);
+    redirectTo('/self', '/self#again');
+    redirectTo('/there', '/back');
+    redirectTo('/back', targetUrl('/there'));
+    expect(await outcome(client('127.0.0.1/32'), targetUrl('/self'))).to.equal('redirected');
+    expect(await outcome(client('127.0.0.1/32'), targetUrl('/there'))).to.equal('redirected');
+    expect(receivedRequests.map(({ path }) => path)).to.deep.equal(['/self', '/there', '/back']);
   });
 
   it('are not followed unless the caller allows it, and never for a POST request', async () => {
-    moves('/moved', '/list');
-    expect(await outcome(client('127.0.0.1/32'), at('/moved'), { followsRedirects: false })).to.equal('redirected');
-    expect(await outcome(client('127.0.0.1/32'), at('/moved'), { method: 'POST', body: '{}' })).to.equal('redirected');
-    expect(heard).to.have.length(2);
+    redirectTo('/moved', '/list');
+    expect(await outcome(client('127.0.0.1/32'), targetUrl('/moved'), { followsRedirects: false })).to.equal('redirected');
+    expect(await outcome(client('127.0.0.1/32'), targetUrl('/moved'), { method: 'POST', body: '{}' })).to.equal('redirected');
+    expect(receivedRequests).to.have.length(2);
   });
 
   it('are not followed with another status, without an address, or with an invalid one', async () => {
-    moves('/choices', '/list', 300);
-    moves('/proxy', '/list', 305);
-    moves('/lost', undefined);
-    moves('/odd', 'http://[');
-    moves('/long', `/list?${'x'.repeat(2_048)}`);
+    redirectTo('/choices', '/list', 300);
+    redirectTo('/proxy', '/list', 305);
+    redirectTo('/lost', undefined);
+    redirectTo('/odd', 'http://[');
+    redirectTo('/long', `/list?${'x'.repeat(2_048)}`);
     for (const path of ['/choices', '/proxy', '/lost', '/odd', '/long'])
-      expect(await outcome(client('127.0.0.1/32'), at(path)), path).to.equal('redirected');
-    expect(heard).to.have.length(5);
+      expect(await outcome(client('127.0.0.1/32'), targetUrl(path)), path).to.equal('redirected');
+    expect(receivedRequests).to.have.length(5);
   });
 
   it('never lead to a blocked address, which gets no request', async () => {
     for (const [index, location] of [
-      `http://127.0.0.2:${inside}/secret`,
-      `http://inside.example:${inside}/secret`,
-      `http://0x7f000002:${inside}/secret`,
-      `//127.0.0.2:${inside}/secret`,
+      `http://127.0.0.2:${baseUrl}/secret`,
+      `http://inside.example:${baseUrl}/secret`,
+      `http://0x7f000002:${baseUrl}/secret`,
+      `//127.0.0.2:${baseUrl}/secret`,
       'http://169.254.169.254/latest/meta-data/',
       'file:///etc/passwd',
       'gopher://lists.example/',
       `http://user:password@lists.example:${port}/list`,
     ].entries()) {
-      moves(`/hop${index}`, location);
-      moves(`/before${index}`, `/hop${index}`);
-      expect(await outcome(client('127.0.0.1/32'), at(`/hop${index}`)), location).to.equal('refused_address');
-      expect(await outcome(client('127.0.0.1/32'), at(`/before${index}`)), location).to.equal('refused_address');
+      redirectTo(`/hop${index}`, location);
+      redirectTo(`/before${index}`, `/hop${index}`);
+      expect(await outcome(client('127.0.0.1/32'), targetUrl(`/hop${index}`)), location).to.equal('refused_address');
+      expect(await outcome(client('127.0.0.1/32'), targetUrl(`/before${index}`)), location).to.equal('refused_address');
     }
-    expect(heard.filter(({ path }) => path === '/secret' || path === '/list')).to.deep.equal([]);
+    expect(receivedRequests.filter(({ path }) => path === '/secret' || path === '/list')).to.deep.equal([]);
   });
 
   it('are followed only to addresses that the tenant may call', async () => {
-    moves('/inside', `http://127.0.0.2:${inside}/secret`);
-    const made = client('127.0.0.1/32', 'acme=127.0.0.2/32');
-    expect(await outcome(made, at('/inside'))).to.equal('secret');
-    expect(await outcome(made, at('/inside'), { tenantId: 'globex' })).to.equal('refused_address');
+    redirectTo('/inside', `http://127.0.0.2:${baseUrl}/secret`);
+    const httpClient = client('127.0.0.1/32', 'acme=127.0.0.2/32');
+    expect(await outcome(httpClient, targetUrl('/inside'))).to.equal('secret');
+    expect(await outcome(httpClient, targetUrl('/inside'), { tenantId: 'globex' })).to.equal('refused_address');
   });
 
   it('forward only the accepted media types', async () => {
-    moves('/moved', at('/list', 'moved.example'));
+    redirectTo('/moved', targetUrl('/list', 'moved.example'));
     const headers = { accept: 'text/plain', authorization: 'Bearer secret', cookie: 'a=b', 'x-key': 'k' };
-    expect(await outcome(client('127.0.0.1/32'), at('/moved'), { headers })).to.equal('the list');
-    const [first, second] = heard.map((each) => each.headers);
-    expect(first).to.include(headers);
-    expect(second).to.include({ accept: 'text/plain', 'accept-encoding': 'identity' });
-    expect(second).to.not.have.any.keys('authorization', 'cookie', 'x-key', 'referer');
+    expect(await outcome(client('127.0.0.1/32'), targetUrl('/moved'), { headers })).to.equal('the list');
+    const [firstHeaders, secondHeaders] = receivedRequests.map((each) => each.headers);
+    expect(firstHeaders).to.include(headers);
+    expect(secondHeaders).to.include({ accept: 'text/plain', 'accept-encoding': 'identity' });
+    expect(secondHeaders).to.not.have.any.keys('authorization', 'cookie', 'x-key', 'referer');
   });
 
   it('share one timeout and one size limit', async () => {
-    const slowly: RequestListener = (request, response) => {
+    const respondSlowly: RequestListener = (request, response) => {
       const location = request.url === '/slow' ? '/slower' : '/slowest';
-      const later = () => (request.url === '/slowest' ? response.end('the list') : response.writeHead(302, { location }).end());
-      setTimeout(later, 150);
+      const respondLater = () => (request.url === '/slowest' ? response.end('the list') : response.writeHead(302, { location }).end());
+      setTimeout(respondLater, 150);
     };
-    for (const path of ['/slow', '/slower', '/slowest']) pages[path] = slowly;
-    expect(await outcome(client('127.0.0.1/32'), at('/slow'))).to.equal('the list');
+    for (const path of ['/slow', '/slower', '/slowest']) pages[path] = respondSlowly;
+    expect(await outcome(client('127.0.0.1/32'), targetUrl('/slow'))).to.equal('the list');
     const start = performance.now();
-    expect(await outcome(client('127.0.0.1/32'), at('/slow'), { timeoutMs: 250 })).to.equal('timeout');
+    expect(await outcome(client('127.0.0.1/32'), targetUrl('/slow'), { timeoutMs: 250 })).to.equal('timeout');
     expect(performance.now() - start).to.be.lessThan(400);
     pages['/endless'] = (_request, response) => {
       response.writeHead(302, { location: '/list' });
       const timer = setInterval(() => response.write(Buffer.alloc(4_096)), 1);
       response.on('close', () => clearInterval(timer));
     };
-    expect(await outcome(client('127.0.0.1/32'), at('/endless'))).to.equal('the list');
-    expect(await outcome(client('127.0.0.1/32'), at('/endless'), { maxBytes: 4 })).to.equal('too_large');
+    expect(await outcome(client('127.0.0.1/32'), targetUrl('/endless'))).to.equal('the list');
+    expect(await outcome(client('127.0.0.1/32'), targetUrl('/endless'), { maxBytes: 4 })).to.equal('too_large');
   });
 
   it('release their slots: many of one tenant end, and the next call succeeds', async () => {
-    moves('/many', '/list');
-    moves('/circle', '/circle');
-    const made = client('127.0.0.1/32');
-    const outcomes = await Promise.all(Array.from({ length: 60 }, (_, index) => outcome(made, at(index % 2 === 0 ? '/many' : '/circle'))));
+    redirectTo('/many', '/list');
+    redirectTo('/circle', '/circle');
+    const httpClient = client('127.0.0.1/32');
+    const outcomes = await Promise.all(
+      Array.from({ length: 60 }, (_, index) => outcome(httpClient, targetUrl(index % 2 === 0 ? '/many' : '/circle'))),
+    );
     expect(outcomes.filter((each) => each === 'the list')).to.have.length(30);
     expect(outcomes.filter((each) => each === 'redirected')).to.have.length(30);
-    expect(await outcome(made, at('/list'))).to.equal('the list');
+    expect(await outcome(httpClient, targetUrl('/list'))).to.equal('the list');
   });
 
   it('do not lead from https to http, and may lead from http to https', async () => {
     const { key, cert } = await makeServerCertificate('lists.example');
     setDefaultCACertificates([...getCACertificates('default'), cert]);
     const secure = await listen(createSecureServer({ key, cert }, answer) as unknown as Server, '127.0.0.1');
-    moves('/down', at('/list'));
-    moves('/up', `https://lists.example:${secure}/list`);
-    moves('/up-and-down', `https://lists.example:${secure}/down`);
-    const made = client('127.0.0.1/32');
-    expect(await outcome(made, at('/up'))).to.equal('the list');
-    heard.length = 0;
-    for (const url of [`https://lists.example:${secure}/down`, at('/up-and-down')]) {
-      for (const isSigned of [true, false]) expect(await outcome(made, url, { isSigned }), url).to.equal('refused_address');
+    redirectTo('/down', targetUrl('/list'));
+    redirectTo('/up', `https://lists.example:${secure}/list`);
+    redirectTo('/up-and-down', `https://lists.example:${secure}/down`);
+    const httpClient = client('127.0.0.1/32');
+    expect(await outcome(httpClient, targetUrl('/up'))).to.equal('the list');
+    receivedRequests.length = 0;
+    for (const url of [`https://lists.example:${secure}/down`, targetUrl('/up-and-down')]) {
+      for (const isSigned of [true, false]) expect(await outcome(httpClient, url, { isSigned }), url).to.equal('refused_address');
     }
-    expect(heard.filter(({ path }) => path === '/list')).to.deep.equal([]);
+    expect(receivedRequests.filter(({ path }) => path === '/list')).to.deep.equal([]);
   });
 
   it('do not reveal their targets in messages', async () => {
-    moves('/token', '/token?key=secret');
-    moves('/token?key=secret', `http://127.0.0.2:${inside}/path?key=secret`);
+    redirectTo('/token', '/token?key=secret');
+    redirectTo('/token?key=secret', `http://127.0.0.2:${baseUrl}/path?key=secret`);
     const error = await client('127.0.0.1/32')
-      .request(at('/token'), FOLLOWING)
+      .request(targetUrl('/token'), FOLLOW_REDIRECTS)
       .catch((reason: unknown) => reason);
     expect(error).to.be.instanceOf(RemoteError).with.property('message').that.not.contains('secret');
   });
@@ -222,17 +224,17 @@ describe('redirects of fetches', () => {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Sends until the connection is closed. */
-const endless: RequestListener = (_request, response) => {
+/** Sends data until the connection is closed. */
+const endlessBody: RequestListener = (_request, response) => {
   const timer = setInterval(() => response.write(Buffer.alloc(16_384)), 2);
   response.on('close', () => clearInterval(timer));
 };
 
 const answers: Record<string, RequestListener> = {
   '/silent': () => {},
-  '/endless': endless,
-  '/moved': (request, response) => endless(request, response.writeHead(302, { location: '/x' }) as never),
-  '/failed': (request, response) => endless(request, response.writeHead(500) as never),
+  '/endless': endlessBody,
+  '/moved': (request, response) => endlessBody(request, response.writeHead(302, { location: '/x' }) as never),
+  '/failed': (request, response) => endlessBody(request, response.writeHead(500) as never),
   '/refused': (_request, response) => response.writeHead(400).end('why'),
   '/here': (_request, response) => response.end('here'),
 };
@@ -262,36 +264,36 @@ describe('outgoing calls of several tenants', () => {
     server.close();
   });
 
-  async function outcome(tenantId: string, path: string, more = {}): Promise<RemoteFault | number> {
+  async function outcome(tenantId: string, path: string, overrides = {}): Promise<RemoteFault | number> {
     try {
-      return (await client.request(url(path), { ...GET, tenantId, ...more })).status;
+      return (await client.request(url(path), { ...GET, tenantId, ...overrides })).status;
     } catch (error) {
       if (error instanceof RemoteError) return error.fault;
       throw error;
     }
   }
-  const many = (count: number, tenantId: string, path: string) => Array.from({ length: count }, () => outcome(tenantId, path));
+  const sendMany = (count: number, tenantId: string, path: string) => Array.from({ length: count }, () => outcome(tenantId, path));
 
   it('do not wait for each other when one path of their origin hangs', async () => {
-    const hanging = many(200, 'noisy', '/silent');
+    const hangingCalls = sendMany(200, 'noisy', '/silent');
     await pause(100);
     const start = performance.now();
-    expect(await Promise.all(many(100, 'quiet', '/here'))).to.deep.equal(Array(100).fill(200));
+    expect(await Promise.all(sendMany(100, 'quiet', '/here'))).to.deep.equal(Array(100).fill(200));
     expect(performance.now() - start).to.be.lessThan(1_000);
     expect(sockets.size).to.be.at.most(64);
-    const outcomes = await Promise.all(hanging);
+    const outcomes = await Promise.all(hangingCalls);
     expect(outcomes.filter((each) => each === 'busy')).to.have.length(200 - 32 - 96);
     expect(outcomes.filter((each) => each === 'timeout')).to.have.length(32 + 96);
   });
 
   it('get a slot when calls of another tenant hang with all slots of an origin', async () => {
-    const noisy = Array.from({ length: 10 }, (_, index) => many(32, `noisy-${index}`, '/silent')).flat();
+    const noisyCalls = Array.from({ length: 10 }, (_, index) => sendMany(32, `noisy-${index}`, '/silent')).flat();
     await pause(150);
     expect(sockets.size).to.be.at.most(257);
     const start = performance.now();
-    expect(await Promise.all(many(10, 'quiet', '/here'))).to.deep.equal(Array(10).fill(200));
+    expect(await Promise.all(sendMany(10, 'quiet', '/here'))).to.deep.equal(Array(10).fill(200));
     expect(performance.now() - start).to.be.lessThan(1_000);
-    await Promise.all(noisy);
+    await Promise.all(noisyCalls);
   });
 
   it('keep no open connection that still receives data', async () => {
@@ -305,52 +307,52 @@ describe('outgoing calls of several tenants', () => {
   });
 
   it('read the body of an error response only on request, and keep the connection', async () => {
-    const refused = await client.request(url('/refused'), { ...GET, tenantId: 'acme' });
-    expect(refused.body).to.have.length(0);
+    const rejection = await client.request(url('/refused'), { ...GET, tenantId: 'acme' });
+    expect(rejection.body).to.have.length(0);
     await pause(20);
-    const wanted = await client.request(url('/refused'), { ...GET, tenantId: 'acme', readsErrors: true });
-    expect(wanted.body.toString()).to.equal('why');
+    const errorResponse = await client.request(url('/refused'), { ...GET, tenantId: 'acme', readsErrors: true });
+    expect(errorResponse.body.toString()).to.equal('why');
     expect(sockets.size).to.equal(1);
   });
 
   it('use at most their share of memory', async () => {
-    const large = { maxBytes: 20 * 1024 * 1024, timeoutMs: WAIT_TIMEOUT_MS };
-    const outcomes = Promise.all(Array.from({ length: 4 }, () => outcome('noisy', '/endless', large)));
+    const largeOptions = { maxBytes: 20 * 1024 * 1024, timeoutMs: WAIT_TIMEOUT_MS };
+    const outcomes = Promise.all(Array.from({ length: 4 }, () => outcome('noisy', '/endless', largeOptions)));
     expect(await outcome('quiet', '/here')).to.equal(200);
     expect(await outcomes).to.include('busy');
   });
 });
 
 describe('CallQueue', () => {
-  const open = () => new CallQueue({ slots: 4, slotsPerKey: 3, waitingPerKey: 2, waiting: 3 });
+  const createQueue = () => new CallQueue({ slots: 4, slotsPerKey: 3, waitingPerKey: 2, waiting: 3 });
   const call = () => new AbortController();
 
   it('admits the tenant with the fewest slots', async () => {
-    const queue = open();
+    const queue = createQueue();
     const order: string[] = [];
-    const [first] = await Promise.all([
+    const [firstCall] = await Promise.all([
       queue.enter('a', call()),
       queue.enter('a', call()),
       queue.enter('b', call()),
       queue.enter('b', call()),
     ]);
-    const late = ['a', 'a', 'b'].map((party) =>
-      queue.enter(party, call()).then((leave) => {
-        order.push(party);
-        return leave;
+    const lateEntries = ['a', 'a', 'b'].map((owner) =>
+      queue.enter(owner, call()).then((leaveQueue) => {
+        order.push(owner);
+        return leaveQueue;
       }),
     );
     await pause(1);
     expect(order).to.deep.equal([]);
-    first?.();
-    const leave = await late[0];
-    leave?.();
-    await Promise.all(late.slice(1, 2));
+    firstCall?.();
+    const leaveQueue = await lateEntries[0];
+    leaveQueue?.();
+    await Promise.all(lateEntries.slice(1, 2));
     expect(order.slice(0, 2)).to.deep.equal(['a', 'a']);
   });
 
   it('gives a waiting call the slot of the oldest call of the tenant with most slots', async () => {
-    const queue = open();
+    const queue = createQueue();
     const calls = [call(), call(), call()];
     for (const each of calls) await queue.enter('a', each);
     await queue.enter('b', call());
@@ -360,22 +362,22 @@ describe('CallQueue', () => {
   });
 
   it('is idle after all calls ended, were aborted or were rejected', async () => {
-    const queue = open();
-    const inside = [await queue.enter('a', call()), await queue.enter('a', call()), await queue.enter('a', call())];
-    const waiting = call();
-    const vain = queue.enter('a', waiting).catch((error: unknown) => error);
-    const second = call();
-    const other = queue.enter('a', second);
+    const queue = createQueue();
+    const entered = [await queue.enter('a', call()), await queue.enter('a', call()), await queue.enter('a', call())];
+    const waitingCall = call();
+    const rejectedEntry = queue.enter('a', waitingCall).catch((error: unknown) => error);
+    const secondCall = call();
+    const secondEntry = queue.enter('a', secondCall);
     await expectBusy(queue.enter('a', call()));
-    waiting.abort(new Error('no time'));
-    expect(await vain).to.have.property('message', 'no time');
-    for (const leave of inside) leave();
-    (await other)();
-    for (const leave of inside) leave();
+    waitingCall.abort(new Error('no time'));
+    expect(await rejectedEntry).to.have.property('message', 'no time');
+    for (const leaveQueue of entered) leaveQueue();
+    (await secondEntry)();
+    for (const leaveQueue of entered) leaveQueue();
     expect(queue.isIdle).to.equal(true);
   });
 
-  async function expectBusy(entering: Promise<unknown>): Promise<void> {
-    expect(await entering.catch((error: unknown) => error)).to.include({ fault: 'busy' });
+  async function expectBusy(entry: Promise<unknown>): Promise<void> {
+    expect(await entry.catch((error: unknown) => error)).to.include({ fault: 'busy' });
   }
 });

@@ -10,7 +10,7 @@ import { makeServerCertificate } from '../support/server-certificate.ts';
 
 const GET = { tenantId: 'acme', method: 'GET', timeoutMs: 2000, maxBytes: 1024 } as const;
 
-async function faultOf(client: GuardedHttpClient, url: string, options: object = {}): Promise<RemoteFault | number> {
+async function faultOrStatus(client: GuardedHttpClient, url: string, options: object = {}): Promise<RemoteFault | number> {
   try {
     return (await client.request(url, { ...GET, ...options })).status;
   } catch (error) {
@@ -19,7 +19,7 @@ async function faultOf(client: GuardedHttpClient, url: string, options: object =
   }
 }
 
-const answers: Record<string, RequestListener> = {
+const responses: Record<string, RequestListener> = {
   '/echo': (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -53,31 +53,31 @@ const answers: Record<string, RequestListener> = {
 describe('GuardedHttpClient', () => {
   let server: Server;
   let port: number;
-  let hits = 0;
-  const open: GuardedHttpClient[] = [];
+  let requestCount = 0;
+  const openClients: GuardedHttpClient[] = [];
 
   function client(allow: readonly string[], addresses?: Record<string, readonly string[]>): GuardedHttpClient {
     const resolve = async (host: string) =>
       (addresses?.[host] ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
-    const made = new GuardedHttpClient(addresses === undefined ? { allow } : { allow, resolve });
-    open.push(made);
-    return made;
+    const httpClient = new GuardedHttpClient(addresses === undefined ? { allow } : { allow, resolve });
+    openClients.push(httpClient);
+    return httpClient;
   }
 
-  before((done) => {
+  before((resolve) => {
     server = createServer((request, response) => {
-      hits++;
-      (answers[request.url ?? ''] ?? ((_request, other) => other.writeHead(404).end()))(request, response);
+      requestCount++;
+      (responses[request.url ?? ''] ?? ((_request, fallbackResponse) => fallbackResponse.writeHead(404).end()))(request, response);
     });
     server.listen(0, '127.0.0.1', () => {
       port = (server.address() as AddressInfo).port;
-      done();
+      resolve();
     });
   });
 
   after(async () => {
     server.closeAllConnections();
-    await Promise.all(open.map((each) => each.close()));
+    await Promise.all(openClients.map((each) => each.close()));
     server.close();
   });
 
@@ -93,93 +93,93 @@ describe('GuardedHttpClient', () => {
       const answer = await local.request(url('/echo'), { ...GET, method: 'POST', headers, body: 'hello' });
       expect(answer.status).to.equal(201);
       expect(answer.contentType).to.equal('application/json');
-      const seen = JSON.parse(answer.body.toString()) as { method: string; headers: object; body: string };
-      expect(seen).to.include({ method: 'POST', body: 'hello' });
-      expect(seen.headers).to.include({ 'x-key': 'k', 'accept-encoding': 'identity' });
+      const echoedRequest = JSON.parse(answer.body.toString()) as { method: string; headers: object; body: string };
+      expect(echoedRequest).to.include({ method: 'POST', body: 'hello' });
+      expect(echoedRequest.headers).to.include({ 'x-key': 'k', 'accept-encoding': 'identity' });
     });
 
     it('accepts any status except redirects as a response', async () => {
-      expect(await faultOf(local, url('/none'))).to.equal(404);
-      expect(await faultOf(local, url('/unchanged'))).to.equal(304);
-      const before = hits;
-      expect(await faultOf(local, url('/moved'))).to.equal('redirected');
-      expect(await faultOf(local, url('/moved'), { method: 'POST', body: '{}' })).to.equal('redirected');
-      expect(hits).to.equal(before + 2);
+      expect(await faultOrStatus(local, url('/none'))).to.equal(404);
+      expect(await faultOrStatus(local, url('/unchanged'))).to.equal(304);
+      const hitsBefore = requestCount;
+      expect(await faultOrStatus(local, url('/moved'))).to.equal('redirected');
+      expect(await faultOrStatus(local, url('/moved'), { method: 'POST', body: '{}' })).to.equal('redirected');
+      expect(requestCount).to.equal(hitsBefore + 2);
     });
 
     it('limits the time of a silent and of a slow server', async () => {
       const start = performance.now();
-      expect(await faultOf(local, url('/silent'), { timeoutMs: 100 })).to.equal('timeout');
-      expect(await faultOf(local, url('/slow'), { timeoutMs: 150 })).to.equal('timeout');
+      expect(await faultOrStatus(local, url('/silent'), { timeoutMs: 100 })).to.equal('timeout');
+      expect(await faultOrStatus(local, url('/slow'), { timeoutMs: 150 })).to.equal('timeout');
       expect(performance.now() - start).to.be.lessThan(1000);
     });
 
     it('limits the size of an announced and of an endless response', async () => {
-      expect(await faultOf(local, url('/announced'))).to.equal('too_large');
-      expect(await faultOf(local, url('/endless'))).to.equal('too_large');
-      expect(await faultOf(local, url('/exact'))).to.equal(200);
-      expect(await faultOf(local, url('/exact'), { maxBytes: 1023 })).to.equal('too_large');
+      expect(await faultOrStatus(local, url('/announced'))).to.equal('too_large');
+      expect(await faultOrStatus(local, url('/endless'))).to.equal('too_large');
+      expect(await faultOrStatus(local, url('/exact'))).to.equal(200);
+      expect(await faultOrStatus(local, url('/exact'), { maxBytes: 1023 })).to.equal('too_large');
     });
 
     it('reports that no server answers', async () => {
-      expect(await faultOf(local, url('/broken'))).to.equal('unreachable');
-      expect(await faultOf(local, 'http://127.0.0.1:1/')).to.equal('unreachable');
+      expect(await faultOrStatus(local, url('/broken'))).to.equal('unreachable');
+      expect(await faultOrStatus(local, 'http://127.0.0.1:1/')).to.equal('unreachable');
     });
 
     it('recognizes the allowed address in its other spellings', async () => {
       for (const host of ['2130706433', '0x7f.1', '0177.0.0.1', '[::ffff:127.0.0.1]', 'localhost']) {
-        const outcome = await faultOf(client(['127.0.0.1/32', '::1/128']), `http://${host}:${port}/exact`);
-        // A machine may have no route for mapped addresses; refused it must not be.
+        const outcome = await faultOrStatus(client(['127.0.0.1/32', '::1/128']), `http://${host}:${port}/exact`);
+        // A machine may have no route for mapped addresses, but the guard must not reject them.
         expect(outcome, host).to.not.equal('refused_address');
       }
     });
 
     it('rejects credentials in the address', async () => {
-      expect(await faultOf(local, `http://user:secret@127.0.0.1:${port}/exact`)).to.equal('refused_address');
+      expect(await faultOrStatus(local, `http://user:secret@127.0.0.1:${port}/exact`)).to.equal('refused_address');
     });
 
     it('limits how many calls wait for one origin', async () => {
-      const outcomes = await Promise.all(Array.from({ length: 140 }, () => faultOf(local, url('/silent'), { timeoutMs: 300 })));
+      const outcomes = await Promise.all(Array.from({ length: 140 }, () => faultOrStatus(local, url('/silent'), { timeoutMs: 300 })));
       expect(outcomes.filter((outcome) => outcome === 'busy')).to.have.length(12);
       expect(outcomes.filter((outcome) => outcome === 'timeout')).to.have.length(128);
-      expect(await faultOf(local, url('/exact'))).to.equal(200);
+      expect(await faultOrStatus(local, url('/exact'))).to.equal(200);
     });
   });
 
   describe('with very many origins of one owner', () => {
-    const many = (): GuardedHttpClient => {
+    const createManyClient = (): GuardedHttpClient => {
       const resolve = async () => [{ address: '127.0.0.1', family: 4 }];
-      const made = new GuardedHttpClient({ allow: ['127.0.0.1/32'], resolve });
-      open.push(made);
-      return made;
+      const httpClient = new GuardedHttpClient({ allow: ['127.0.0.1/32'], resolve });
+      openClients.push(httpClient);
+      return httpClient;
     };
     const origins = (count: number) => Array.from({ length: count }, (_, index) => `http://n${index}.example:${port}`);
 
     it('limits them to their share, so that the calls of other owners continue', async () => {
-      const crowded = many();
-      const silent = origins(1_200).map((origin) => faultOf(crowded, `${origin}/silent`, { timeoutMs: 2_000 }));
+      const crowdedClient = createManyClient();
+      const silentCalls = origins(1_200).map((origin) => faultOrStatus(crowdedClient, `${origin}/silent`, { timeoutMs: 2_000 }));
       await new Promise((resolve) => setTimeout(resolve, 500));
       const start = performance.now();
-      const innocent = { tenantId: 'innocent' };
-      expect(await faultOf(crowded, `http://innocent.example:${port}/exact`, innocent)).to.equal(200);
+      const otherTenantOptions = { tenantId: 'innocent' };
+      expect(await faultOrStatus(crowdedClient, `http://innocent.example:${port}/exact`, otherTenantOptions)).to.equal(200);
       expect(performance.now() - start).to.be.lessThan(500);
-      const outcomes = await Promise.all(silent);
+      const outcomes = await Promise.all(silentCalls);
       expect(outcomes.filter((outcome) => outcome === 'busy')).to.have.length(1_200 - 256 - 768);
       expect(outcomes.filter((outcome) => outcome === 'timeout')).to.have.length(256 + 768);
     });
 
     it('keeps a bounded number of idle connections', async () => {
       const connections = () => new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
-      const crowded = many();
-      const before = await connections();
-      for (const origin of origins(700)) expect(await faultOf(crowded, `${origin}/exact`)).to.equal(200);
+      const crowdedClient = createManyClient();
+      const connectionsBefore = await connections();
+      for (const origin of origins(700)) expect(await faultOrStatus(crowdedClient, `${origin}/exact`)).to.equal(200);
       await new Promise((resolve) => setTimeout(resolve, 50));
-      expect((await connections()) - before).to.be.within(1, 520);
+      expect((await connections()) - connectionsBefore).to.be.within(1, 520);
     });
   });
 
   describe('without an allow list', () => {
-    const literals = [
+    const literalHosts = [
       '127.0.0.1',
       '127.1',
       '2130706433',
@@ -212,70 +212,74 @@ describe('GuardedHttpClient', () => {
       'localhost',
       'LOCALHOST',
     ];
-    for (const host of literals) {
+    for (const host of literalHosts) {
       it(`rejects ${host}, with http and with https`, async () => {
-        const before = hits;
-        const closed = client([]);
-        expect(await faultOf(closed, `https://${host}:${port}/exact`)).to.equal('refused_address');
-        expect(await faultOf(closed, `http://${host}:${port}/exact`)).to.equal('refused_address');
-        expect(hits).to.equal(before);
+        const hitsBefore = requestCount;
+        const strictClient = client([]);
+        expect(await faultOrStatus(strictClient, `https://${host}:${port}/exact`)).to.equal('refused_address');
+        expect(await faultOrStatus(strictClient, `http://${host}:${port}/exact`)).to.equal('refused_address');
+        expect(requestCount).to.equal(hitsBefore);
       });
     }
 
     it('rejects a name that resolves to loopback, also when other addresses are public', async () => {
-      const closed = client([], { 'localhost.': ['127.0.0.1'], 'evil.example': ['127.0.0.1'], 'mixed.example': ['93.184.215.14', '::1'] });
-      expect(await faultOf(closed, `https://localhost.:${port}/exact`)).to.equal('refused_address');
-      expect(await faultOf(closed, `https://evil.example:${port}/exact`)).to.equal('refused_address');
-      expect(await faultOf(closed, `https://mixed.example:${port}/exact`)).to.equal('refused_address');
+      const strictClient = client([], {
+        'localhost.': ['127.0.0.1'],
+        'evil.example': ['127.0.0.1'],
+        'mixed.example': ['93.184.215.14', '::1'],
+      });
+      expect(await faultOrStatus(strictClient, `https://localhost.:${port}/exact`)).to.equal('refused_address');
+      expect(await faultOrStatus(strictClient, `https://evil.example:${port}/exact`)).to.equal('refused_address');
+      expect(await faultOrStatus(strictClient, `https://mixed.example:${port}/exact`)).to.equal('refused_address');
     });
 
     it('rejects http to public addresses', async () => {
-      const closed = client([], { 'public.example': ['93.184.215.14'] });
-      expect(await faultOf(closed, 'http://public.example/')).to.equal('refused_address');
-      expect(await faultOf(closed, 'http://93.184.215.14/')).to.equal('refused_address');
+      const strictClient = client([], { 'public.example': ['93.184.215.14'] });
+      expect(await faultOrStatus(strictClient, 'http://public.example/')).to.equal('refused_address');
+      expect(await faultOrStatus(strictClient, 'http://93.184.215.14/')).to.equal('refused_address');
     });
 
     it('rejects other schemes and invalid addresses', async () => {
       for (const url of ['file:///etc/passwd', 'ftp://host.example/', 'data:,x', 'nonsense', '']) {
-        expect(await faultOf(client([]), url), url).to.equal('refused_address');
+        expect(await faultOrStatus(client([]), url), url).to.equal('refused_address');
       }
     });
 
     it('reports a name that does not resolve as unreachable', async () => {
-      expect(await faultOf(client([], {}), 'https://nowhere.example/')).to.equal('unreachable');
+      expect(await faultOrStatus(client([], {}), 'https://nowhere.example/')).to.equal('unreachable');
     });
   });
 
   it('finishes running calls when it is closed, and starts no more', async () => {
-    const closing = client(['127.0.0.1/32']);
-    const underWay = faultOf(closing, `http://127.0.0.1:${port}/exact`);
-    await closing.close();
+    const closingClient = client(['127.0.0.1/32']);
+    const underWay = faultOrStatus(closingClient, `http://127.0.0.1:${port}/exact`);
+    await closingClient.close();
     expect(await underWay).to.equal(200);
-    expect(await faultOf(closing, `http://127.0.0.1:${port}/exact`)).to.equal('busy');
+    expect(await faultOrStatus(closingClient, `http://127.0.0.1:${port}/exact`)).to.equal('busy');
   });
 
   it('connects to the addresses that it checked and resolves no others', async () => {
-    let asked = 0;
-    const resolve = async () => [{ address: asked++ === 0 ? '127.0.0.1' : '169.254.169.254', family: 4 }];
-    const rebound = new GuardedHttpClient({ allow: ['127.0.0.1/32'], resolve });
-    open.push(rebound);
-    expect(await faultOf(rebound, `http://rebind.example:${port}/exact`)).to.equal(200);
-    expect(asked).to.equal(1);
+    let lookups = 0;
+    const resolve = async () => [{ address: lookups++ === 0 ? '127.0.0.1' : '169.254.169.254', family: 4 }];
+    const rebindingResolver = new GuardedHttpClient({ allow: ['127.0.0.1/32'], resolve });
+    openClients.push(rebindingResolver);
+    expect(await faultOrStatus(rebindingResolver, `http://rebind.example:${port}/exact`)).to.equal(200);
+    expect(lookups).to.equal(1);
   });
 
   it('tries the next address when the first does not answer', async () => {
-    const both = client(['backend.example'], { 'backend.example': ['::1', '127.0.0.1'] });
-    expect(await faultOf(both, `http://backend.example:${port}/exact`)).to.equal(200);
+    const dualStackClient = client(['backend.example'], { 'backend.example': ['::1', '127.0.0.1'] });
+    expect(await faultOrStatus(dualStackClient, `http://backend.example:${port}/exact`)).to.equal(200);
   });
 
   it('allows a listed host at any address, and only on the listed port', async () => {
     const names = { 'backend.example': ['127.0.0.1'], 'a.inner.example': ['127.0.0.1'], 'inner.example': ['127.0.0.1'] };
-    const listed = client([`backend.example:${port}`, '*.inner.example'], names);
-    expect(await faultOf(listed, `http://backend.example:${port}/exact`)).to.equal(200);
-    expect(await faultOf(listed, `http://BACKEND.example.:${port}/exact`)).to.be.oneOf([200, 'unreachable']);
-    expect(await faultOf(listed, 'http://backend.example:1/exact')).to.equal('refused_address');
-    expect(await faultOf(listed, `http://a.inner.example:${port}/exact`)).to.equal(200);
-    expect(await faultOf(listed, `http://inner.example:${port}/exact`)).to.equal('refused_address');
+    const listedClient = client([`backend.example:${port}`, '*.inner.example'], names);
+    expect(await faultOrStatus(listedClient, `http://backend.example:${port}/exact`)).to.equal(200);
+    expect(await faultOrStatus(listedClient, `http://BACKEND.example.:${port}/exact`)).to.be.oneOf([200, 'unreachable']);
+    expect(await faultOrStatus(listedClient, 'http://backend.example:1/exact')).to.equal('refused_address');
+    expect(await faultOrStatus(listedClient, `http://a.inner.example:${port}/exact`)).to.equal(200);
+    expect(await faultOrStatus(listedClient, `http://inner.example:${port}/exact`)).to.equal('refused_address');
   });
 
   it('never puts path or query into its messages', async () => {
@@ -293,27 +297,27 @@ describe('GuardedHttpClient', () => {
     const securePort = (secure.address() as AddressInfo).port;
     try {
       const names = { 'secure.example': ['127.0.0.1'], 'other.example': ['127.0.0.1'] };
-      const listed = client(['127.0.0.0/8'], names);
-      expect(await faultOf(listed, `https://secure.example:${securePort}/`)).to.equal(200);
-      expect(await faultOf(listed, `https://other.example:${securePort}/`)).to.equal('unreachable');
-      expect(await faultOf(listed, `https://127.0.0.1:${securePort}/`)).to.equal('unreachable');
-      const reasonOf = (of: GuardedHttpClient, url: string) =>
-        of.request(url, GET).then(
+      const listedClient = client(['127.0.0.0/8'], names);
+      expect(await faultOrStatus(listedClient, `https://secure.example:${securePort}/`)).to.equal(200);
+      expect(await faultOrStatus(listedClient, `https://other.example:${securePort}/`)).to.equal('unreachable');
+      expect(await faultOrStatus(listedClient, `https://127.0.0.1:${securePort}/`)).to.equal('unreachable');
+      const rejectionReason = (httpClient: GuardedHttpClient, url: string) =>
+        httpClient.request(url, GET).then(
           ({ status }) => status,
           (error: RemoteError) => error.reason,
         );
-      expect(await reasonOf(listed, `https://other.example:${securePort}/`)).to.equal(
+      expect(await rejectionReason(listedClient, `https://other.example:${securePort}/`)).to.equal(
         'unreachable (TLS: the certificate of the server is for another host name)',
       );
-      expect(await reasonOf(listed, `https://secure.example:${port}/`)).to.equal(
+      expect(await rejectionReason(listedClient, `https://secure.example:${port}/`)).to.equal(
         'unreachable (TLS: the server does not speak TLS at this port)',
       );
-      expect(await reasonOf(listed, 'https://secure.example:1/')).to.equal('unreachable (the connection was refused)');
-      expect(await reasonOf(listed, `http://secure.example:${port}/broken`)).to.match(
+      expect(await rejectionReason(listedClient, 'https://secure.example:1/')).to.equal('unreachable (the connection was refused)');
+      expect(await rejectionReason(listedClient, `http://secure.example:${port}/broken`)).to.match(
         /^unreachable \(the connection was (?:reset|closed before the response was complete)\)$/,
       );
-      expect(await reasonOf(listed, 'https://nowhere.example/')).to.match(/^unreachable \(DNS: /);
-      expect(await reasonOf(client([]), `https://127.0.0.1:${securePort}/`), 'says no more').to.equal('refused_address');
+      expect(await rejectionReason(listedClient, 'https://nowhere.example/')).to.match(/^unreachable \(DNS: /);
+      expect(await rejectionReason(client([]), `https://127.0.0.1:${securePort}/`), 'says no more').to.equal('refused_address');
     } finally {
       secure.closeAllConnections();
       secure.close();
@@ -327,7 +331,7 @@ describe('GuardedHttpClient for signed content', () => {
     const client = new GuardedHttpClient({ allow: [], resolve });
     try {
       for (const url of ['http://ca.example/', 'http://127.0.0.1/', 'http://ca.example:8080/']) {
-        expect(await faultOf(client, url, { isSigned: true }), url).to.equal('refused_address');
+        expect(await faultOrStatus(client, url, { isSigned: true }), url).to.equal('refused_address');
       }
     } finally {
       await client.close();
@@ -359,17 +363,17 @@ describe('AddressGuard', () => {
   });
 
   it('fetches signed content without TLS only from public addresses and port 80', () => {
-    const all = new AddressGuard([]);
-    const [signed, plain] = [all.forTenant('acme', true), all.forTenant('acme')];
+    const emptyGuard = new AddressGuard([]);
+    const [signedGuard, plainGuard] = [emptyGuard.forTenant('acme', true), emptyGuard.forTenant('acme')];
     const target = { host: 'ca.example', port: 80, protocol: 'http:' };
-    expect(signed.permits(target, '93.184.215.14')).to.equal(true);
-    expect(plain.permits(target, '93.184.215.14')).to.equal(false);
+    expect(signedGuard.permits(target, '93.184.215.14')).to.equal(true);
+    expect(plainGuard.permits(target, '93.184.215.14')).to.equal(false);
     for (const address of ['127.0.0.1', '10.0.0.2', '169.254.169.254', '::1', 'fd00::1', '::ffff:10.0.0.2']) {
-      expect(signed.permits(target, address), address).to.equal(false);
+      expect(signedGuard.permits(target, address), address).to.equal(false);
     }
-    expect(signed.permits({ ...target, port: 25 }, '93.184.215.14')).to.equal(false);
+    expect(signedGuard.permits({ ...target, port: 25 }, '93.184.215.14')).to.equal(false);
     for (const url of ['http://93.184.215.14/ca.crl', 'http://ca.example/ca.crl']) {
-      expect([signed.refuses(url), plain.refuses(url.replace('ca.example', '8.8.8.8'))], url).to.deep.equal([false, true]);
+      expect([signedGuard.refuses(url), plainGuard.refuses(url.replace('ca.example', '8.8.8.8'))], url).to.deep.equal([false, true]);
     }
     for (const url of [
       'http://93.184.215.14:8080/ca.crl',
@@ -379,14 +383,14 @@ describe('AddressGuard', () => {
       'ldap://93.184.215.14/ca.crl',
       'ftp://ca.example:80/ca.crl',
     ]) {
-      expect(signed.refuses(url), url).to.equal(true);
+      expect(signedGuard.refuses(url), url).to.equal(true);
     }
   });
 
   describe('without a name server', () => {
     const guard = new AddressGuard(['backend.internal', '*.cluster.example:8080', '10.1.0.0/16', '[::1]:9000']).forTenant('acme');
-    const bare = new AddressGuard(['backend.internal']).forTenant('acme');
-    const certain = [
+    const resolverlessGuard = new AddressGuard(['backend.internal']).forTenant('acme');
+    const rejectedUrls = [
       'https://127.0.0.1/claims',
       'https://10.0.0.1/claims',
       'https://169.254.169.254/latest',
@@ -401,7 +405,7 @@ describe('AddressGuard', () => {
       'ftp://backend.internal/claims',
       'no address',
     ];
-    const open = [
+    const acceptedUrls = [
       'https://backend.example/claims',
       'https://93.184.215.14/claims',
       'http://backend.internal:8080/claims',
@@ -411,15 +415,15 @@ describe('AddressGuard', () => {
     ];
 
     it('rejects addresses that can never be called', () => {
-      for (const url of certain) expect(guard.refuses(url), url).to.equal(true);
+      for (const url of rejectedUrls) expect(guard.refuses(url), url).to.equal(true);
     });
 
     it('accepts public and listed addresses, and names that need a lookup', () => {
-      for (const url of open) expect(guard.refuses(url), url).to.equal(false);
+      for (const url of acceptedUrls) expect(guard.refuses(url), url).to.equal(false);
     });
 
     it('rejects http to a name that is not listed, unless it may resolve into a listed network', () => {
-      expect(bare.refuses('http://backend.example/claims')).to.equal(true);
+      expect(resolverlessGuard.refuses('http://backend.example/claims')).to.equal(true);
       expect(guard.refuses('http://backend.example/claims')).to.equal(false);
     });
   });

@@ -18,8 +18,8 @@ import { startTestService, type TestService } from '../support/test-service.ts';
 const MASTER_SECRET = 'a master secret for the tests 0123456789';
 const REFUSED = /went back in time|at another place|differs from the one that this machine/;
 
-/** A service whose database can be put back. */
-class World {
+/** A service whose database can be restored from a backup. */
+class RewindSetup {
   readonly kind: DatabaseKind;
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-rewind-'));
   readonly port: number;
@@ -38,18 +38,18 @@ class World {
     return { DATA_FOLDER, DATABASE_URL: database.url, PORT: String(port), MASTER_SECRET };
   }
 
-  start(more: Record<string, string> = {}): Promise<TestService> {
-    return startTestService({ ...this.environment, ...more });
+  start(extraSettings: Record<string, string> = {}): Promise<TestService> {
+    return startTestService({ ...this.environment, ...extraSettings });
   }
 
-  /** Nobody may have it open. */
+  /** No connection to it may be open. */
   async backUp(): Promise<TestDatabase> {
     const backup = await this.kind.backUp(this.database);
     this.#all.push(backup);
     return backup;
   }
 
-  /** As an operator does: the file takes the place of the one that was lost, what was dumped becomes another database. */
+  /** Restores as an operator does: replaces the SQLite file, or restores the dump into another database. */
   async restore(backup: TestDatabase): Promise<void> {
     if (this.kind.name === 'sqlite') {
       const file = this.database.url.slice('sqlite:'.length);
@@ -65,27 +65,27 @@ class World {
     return runCommand('commands/restore-fence', args, this.environment);
   }
 
-  /** Of the audit log, as an operator keeps it elsewhere. */
+  /** The audit log anchor that an operator stores elsewhere. */
   async anchor(): Promise<string> {
     const { stdout } = await runCommand('commands/audit-verify', [], this.environment);
     return stdout.trim().split('\n').join(',');
   }
 
-  /** @returns why it does not start. */
-  async refusal(more: Record<string, string> = {}): Promise<string> {
-    const service = await this.start(more).catch((error: Error) => error);
+  /** @returns the error of a start. */
+  async refusal(extraSettings: Record<string, string> = {}): Promise<string> {
+    const service = await this.start(extraSettings).catch((error: Error) => error);
     if (service instanceof Error) return service.message;
     await service.close();
     return '';
   }
 
-  /** The same where no other process runs: none can answer the start, which therefore need not wait thirty seconds for an answer. */
-  async refusalAlone(more: Record<string, string> = {}): Promise<string> {
+  /** The error of a start without other processes, which skips the wait of thirty seconds for their answers. */
+  async refusalOfSingleProcess(extraSettings: Record<string, string> = {}): Promise<string> {
     const { setTimeout: pause } = timers;
     timers.setTimeout = ((_milliseconds, value) => pause(1, value)) as typeof pause;
     syncBuiltinESMExports();
     try {
-      return await this.refusal(more);
+      return await this.refusal(extraSettings);
     } finally {
       timers.setTimeout = pause;
       syncBuiltinESMExports();
@@ -98,27 +98,27 @@ class World {
   }
 }
 
-const positionIn = (message: string) => /ACCEPT_REWIND=(\S+)/.exec(message)?.[1] ?? '';
-const numberOf = (jwt: string) => decode(jwt).payload['LoTE'].ListAndSchemeInformation.LoTESequenceNumber;
+const positionOf = (message: string) => /ACCEPT_REWIND=(\S+)/.exec(message)?.[1] ?? '';
+const sequenceNumberOf = (jwt: string) => decode(jwt).payload['LoTE'].ListAndSchemeInformation.LoTESequenceNumber;
 
 for (const kind of databases()) {
   describe(`restored backup of ${kind.name}`, () => {
-    let world: World;
+    let setup: RewindSetup;
     let tenant: { readonly id: string; readonly token: string };
     let backup: TestDatabase;
-    let redeemed: string;
-    let open: string;
+    let redeemedCode: string;
+    let openOffer: string;
     let nonce: string;
-    let lost: { readonly session: string; readonly entries: readonly StatusEntry[] };
-    const issued: StatusEntry[] = [];
+    let lostSession: { readonly session: string; readonly entries: readonly StatusEntry[] };
+    const issuedEntries: StatusEntry[] = [];
     let lastNumber = 0;
-    /** One that has an access token when the backup is made. */
-    let former: RawWallet;
+    /** A wallet that has an access token at the time of the backup. */
+    let formerWallet: RawWallet;
     let formerToken: string;
-    /** One that was authorized after the backup, for an offer that was done by then. */
+    /** A wallet that was authorized after the backup, for an earlier completed offer. */
     let lateToken: string;
-    /** Of the audit log when the backup was made, and at last. */
-    let kept = '';
+    /** The audit log anchors at the time of the backup and at the end. */
+    let auditAnchor = '';
     let anchor = '';
 
     const list = (service: TestService, method: string, name: string, id = 'own') =>
@@ -137,76 +137,76 @@ for (const kind of databases()) {
         },
       });
     const published = async (service: TestService, id = 'own') =>
-      numberOf((await service.call('GET', `/${tenant.id}/trust-list/${id}`)).text);
+      sequenceNumberOf((await service.call('GET', `/${tenant.id}/trust-list/${id}`)).text);
     const wallet = (service: TestService) => new RawWallet(service, tenant.id);
-    const authorized = async (own: RawWallet, uri: string): Promise<string> => {
-      const code = await own.authorize(await own.push(uri, CARD.id));
-      return (await own.redeemCode(code)).body.access_token;
+    const authorized = async (holderWallet: RawWallet, uri: string): Promise<string> => {
+      const code = await holderWallet.authorize(await holderWallet.push(uri, CARD.id));
+      return (await holderWallet.redeemCode(code)).body.access_token;
     };
 
     before(async function (this: Mocha.Context) {
       const database = await kind.open();
       if (database === undefined) return this.skip();
-      world = new World(kind, database, await freePort(createServer));
-      let service = await world.start();
+      setup = new RewindSetup(kind, database, await freePort(createServer));
+      let service = await setup.start();
       tenant = await createRevocableIssuer(service, 'acme', 10);
-      for (let i = 0; i < 3; i++) issued.push(...(await issueBatch(service, tenant)).entries);
-      former = wallet(service);
-      formerToken = await former.accessToken((await offer(service, tenant)).uri);
-      const shared = await offer(service, tenant, 'authorization_code');
-      const first = await former.request(await authorized(former, shared.uri), CARD.id);
-      expect(first.status, first.text).to.equal(200);
-      redeemed = await wallet(service).code((await offer(service, tenant)).uri);
-      open = await wallet(service).code((await offer(service, tenant)).uri);
+      for (let i = 0; i < 3; i++) issuedEntries.push(...(await issueBatch(service, tenant)).entries);
+      formerWallet = wallet(service);
+      formerToken = await formerWallet.accessToken((await offer(service, tenant)).uri);
+      const sharedOffer = await offer(service, tenant, 'authorization_code');
+      const firstCredential = await formerWallet.request(await authorized(formerWallet, sharedOffer.uri), CARD.id);
+      expect(firstCredential.status, firstCredential.text).to.equal(200);
+      redeemedCode = await wallet(service).code((await offer(service, tenant)).uri);
+      openOffer = await wallet(service).code((await offer(service, tenant)).uri);
       expect((await list(service, 'POST', 'first')).status).to.equal(201);
       await service.close();
-      kept = await world.anchor();
-      backup = await world.backUp();
-      service = await world.start();
-      // What the backup does not have.
-      for (let i = 0; i < 14; i++) issued.push(...(await issueBatch(service, tenant)).entries);
-      lost = await issueBatch(service, tenant);
-      issued.push(...lost.entries);
-      expect((await wallet(service).redeem(redeemed)).status).to.equal(200);
+      auditAnchor = await setup.anchor();
+      backup = await setup.backUp();
+      service = await setup.start();
+      // Changes after the backup.
+      for (let i = 0; i < 14; i++) issuedEntries.push(...(await issueBatch(service, tenant)).entries);
+      lostSession = await issueBatch(service, tenant);
+      issuedEntries.push(...lostSession.entries);
+      expect((await wallet(service).redeem(redeemedCode)).status).to.equal(200);
       for (const name of ['second', 'third']) expect((await list(service, 'PUT', name)).status).to.equal(200);
       expect((await list(service, 'POST', 'first', 'forgotten')).status).to.equal(201);
       lastNumber = await published(service);
       expect(lastNumber).to.equal(3);
       nonce = await wallet(service).nonce();
-      lateToken = await authorized(former, shared.uri);
-      // Tokens say the second alone.
+      lateToken = await authorized(formerWallet, sharedOffer.uri);
+      // Tokens contain whole seconds only.
       await setTimeout(1_000);
       await service.close();
-      anchor = await world.anchor();
-      await world.restore(backup);
+      anchor = await setup.anchor();
+      await setup.restore(backup);
     });
-    after(() => world?.end());
+    after(() => setup?.end());
 
     it('is not served', async () => {
-      const message = await world.refusal();
+      const message = await setup.refusal();
       expect(message).to.match(REFUSED).and.to.include('npx vidimus restore fence').and.to.include('restore:fence');
-      expect(positionIn(message)).to.match(/^\d+\.\d+$/);
-      expect(await world.refusal(), 'again').to.equal(message);
-      expect(await world.refusal({ ACCEPT_REWIND: '1.1' }), 'of another rewind').to.equal(message);
+      expect(positionOf(message)).to.match(/^\d+\.\d+$/);
+      expect(await setup.refusal(), 'again').to.equal(message);
+      expect(await setup.refusal({ ACCEPT_REWIND: '1.1' }), 'of another rewind').to.equal(message);
     });
 
     it('is not served without a witness either, when the audit log is compared with a stored anchor', async () => {
-      const elsewhere = { DATA_FOLDER: join(world.folder, 'elsewhere') };
-      const witness = kind.name === 'sqlite' ? `${world.database.url.slice('sqlite:'.length)}-witness` : undefined;
+      const otherFolder = { DATA_FOLDER: join(setup.folder, 'elsewhere') };
+      const witness = kind.name === 'sqlite' ? `${setup.database.url.slice('sqlite:'.length)}-witness` : undefined;
       if (witness !== undefined) renameSync(witness, `${witness}-away`);
       try {
-        const message = await world.refusal({ ...elsewhere, EXPECT_AUDIT_LOG: anchor });
+        const message = await setup.refusal({ ...otherFolder, EXPECT_AUDIT_LOG: anchor });
         expect(message).to.include('EXPECT_AUDIT_LOG').and.to.include('restore:fence');
-        const own = await world.refusal({ ...elsewhere, EXPECT_AUDIT_LOG: kept });
-        expect(own, 'what it has').to.not.include('EXPECT_AUDIT_LOG');
-        expect(own, 'the database is elsewhere').to.match(REFUSED);
+        const startError = await setup.refusal({ ...otherFolder, EXPECT_AUDIT_LOG: auditAnchor });
+        expect(startError, 'what it has').to.not.include('EXPECT_AUDIT_LOG');
+        expect(startError, 'the database has moved').to.match(REFUSED);
       } finally {
         if (witness !== undefined) renameSync(`${witness}-away`, witness);
       }
     });
 
     it('is fenced once', async () => {
-      const { code, stdout, stderr } = await world.fence();
+      const { code, stdout, stderr } = await setup.fence();
       expect([code, stdout], stderr).to.deep.equal([
         0,
         'Values that were issued before are no longer valid. The service can be started.\n',
@@ -214,24 +214,24 @@ for (const kind of databases()) {
       expect(stderr)
         .to.match(/status lists filled up: 1\n/)
         .and.to.match(/codes and refresh tokens ended: [1-9]/);
-      expect((await world.fence()).code, 'again').to.equal(3);
+      expect((await setup.fence()).code, 'again').to.equal(3);
     });
 
     it('issues nothing a second time after the fence', async () => {
-      const service = await world.start();
+      const service = await setup.start();
       try {
-        const later: StatusEntry[] = [];
-        for (let i = 0; i < 30; i++) later.push(...(await issueBatch(service, tenant)).entries);
-        expect(later).to.have.length(300);
-        const all = [...issued, ...later].map(({ listId, idx }) => `${listId} ${idx}`);
-        expect(new Set(all).size).to.equal(all.length);
-        for (const code of [redeemed, open]) {
+        const laterEntries: StatusEntry[] = [];
+        for (let i = 0; i < 30; i++) laterEntries.push(...(await issueBatch(service, tenant)).entries);
+        expect(laterEntries).to.have.length(300);
+        const allEntries = [...issuedEntries, ...laterEntries].map(({ listId, idx }) => `${listId} ${idx}`);
+        expect(new Set(allEntries).size).to.equal(allEntries.length);
+        for (const code of [redeemedCode, openOffer]) {
           const { status, body } = await wallet(service).redeem(code);
           expect([status, body.error]).to.deep.equal([400, 'invalid_grant']);
         }
         for (const token of [formerToken, lateToken]) {
-          const late = await former.request(token, CARD.id, { key: newKey() });
-          expect([late.status, late.body.error]).to.deep.equal([401, 'invalid_token']);
+          const lateResponse = await formerWallet.request(token, CARD.id, { key: newKey() });
+          expect([lateResponse.status, lateResponse.body.error]).to.deep.equal([401, 'invalid_token']);
         }
         expect((await list(service, 'PUT', 'other')).status).to.equal(200);
         expect(await published(service)).to.be.above(lastNumber);
@@ -245,104 +245,107 @@ for (const kind of databases()) {
     });
 
     it('rejects earlier nonces', async () => {
-      const service = await world.start();
+      const service = await setup.start();
       try {
-        const own = wallet(service);
-        const token = await own.accessToken((await offer(service, tenant)).uri);
-        const proofOf = (of: string) => ({ credential_configuration_id: CARD.id, proofs: { jwt: [keyProof(newKey(), own.issuer, of)] } });
-        const stale = await own.request(token, CARD.id, { body: proofOf(nonce) });
-        expect([stale.status, stale.body.error]).to.deep.equal([400, 'invalid_nonce']);
-        const fresh = await own.request(token, CARD.id, { body: proofOf(await own.nonce()) });
-        expect(fresh.status, fresh.text).to.equal(200);
+        const newWallet = wallet(service);
+        const token = await newWallet.accessToken((await offer(service, tenant)).uri);
+        const proofBody = (nonce: string) => ({
+          credential_configuration_id: CARD.id,
+          proofs: { jwt: [keyProof(newKey(), newWallet.issuer, nonce)] },
+        });
+        const staleResponse = await newWallet.request(token, CARD.id, { body: proofBody(nonce) });
+        expect([staleResponse.status, staleResponse.body.error]).to.deep.equal([400, 'invalid_nonce']);
+        const freshResponse = await newWallet.request(token, CARD.id, { body: proofBody(await newWallet.nonce()) });
+        expect(freshResponse.status, freshResponse.text).to.equal(200);
       } finally {
         await service.close();
       }
     });
 
     it('is served when an operator accepts it, and the same setting does not accept another rewind', async () => {
-      await world.restore(backup);
-      const message = await world.refusal();
-      const ACCEPT_REWIND = positionIn(message);
-      expect(await world.refusal({ ACCEPT_REWIND })).to.equal('');
-      expect(await world.refusal(), 'from then on without').to.equal('');
-      const service = await world.start();
+      await setup.restore(backup);
+      const message = await setup.refusal();
+      const ACCEPT_REWIND = positionOf(message);
+      expect(await setup.refusal({ ACCEPT_REWIND })).to.equal('');
+      expect(await setup.refusal(), 'from then on without').to.equal('');
+      const service = await setup.start();
       await issueBatch(service, tenant);
       await service.close();
-      await world.restore(backup);
-      expect(await world.refusal({ ACCEPT_REWIND })).to.match(REFUSED);
+      await setup.restore(backup);
+      expect(await setup.refusal({ ACCEPT_REWIND })).to.match(REFUSED);
     });
 
     it('is fenced at any time with --force', async () => {
-      await world.fence();
-      expect((await world.fence('--force')).code).to.equal(0);
-      expect(await world.refusal()).to.equal('');
+      await setup.fence();
+      expect((await setup.fence('--force')).code).to.equal(0);
+      expect(await setup.refusal()).to.equal('');
     });
   });
 }
 
 describe('SQLite database file', () => {
   const sqlite = databases().find(({ name }) => name === 'sqlite');
-  let world: World;
+  let setup: RewindSetup;
   beforeEach(async () => {
     const database = await sqlite?.open();
     if (sqlite === undefined || database === undefined) throw new Error('SQLite is always there');
-    world = new World(sqlite, database, await freePort(createServer));
+    setup = new RewindSetup(sqlite, database, await freePort(createServer));
   });
-  afterEach(() => world.end());
+  afterEach(() => setup.end());
 
   it('that is replaced under its name is not used any more', async () => {
-    const service = await world.start();
+    const service = await setup.start();
     const tenant = await createRevocableIssuer(service, 'acme', 1);
     const { entries } = await issueBatch(service, tenant, 1);
     await service.close();
-    const backup = await world.backUp();
-    const running = await world.start();
+    const backup = await setup.backUp();
+    const runningService = await setup.start();
     try {
-      await issueBatch(running, tenant, 1);
-      await world.restore(backup);
+      await issueBatch(runningService, tenant, 1);
+      await setup.restore(backup);
       await waitUntil(async () => {
-        const { body } = await running.call('GET', '/health');
+        const { body } = await runningService.call('GET', '/health');
         return body.details.history.status === 'down';
       });
-      const refused = await issueBatch(running, tenant, 1).catch((error: Error) => error.message);
-      expect(refused).to.match(/^offer: 503/);
-      // What only reads goes on, so processes stay ready.
-      expect((await running.call('GET', '/health/ready')).status).to.equal(200);
+      const rejection = await issueBatch(runningService, tenant, 1).catch((error: Error) => error.message);
+      expect(rejection).to.match(/^offer: 503/);
+      // Reads continue, so processes stay ready.
+      expect((await runningService.call('GET', '/health/ready')).status).to.equal(200);
       const [entry] = entries;
-      expect((await running.call('GET', `/acme/status-list/${entry?.listId}`)).status).to.equal(200);
+      expect((await runningService.call('GET', `/acme/status-list/${entry?.listId}`)).status).to.equal(200);
     } finally {
-      await running.close();
+      await runningService.close();
     }
-    expect(await world.refusal()).to.match(REFUSED);
+    expect(await setup.refusal()).to.match(REFUSED);
   });
 
   it('that is new and replaces another one is accepted only by an operator', async () => {
-    await (await world.start()).close();
-    const file = world.database.url.slice('sqlite:'.length);
+    await (await setup.start()).close();
+    const file = setup.database.url.slice('sqlite:'.length);
     rmSync(file);
-    const message = await world.refusal();
+    const message = await setup.refusal();
     expect(message).to.include('differs from the one that this machine has seen');
-    expect(await world.refusal({ ACCEPT_REWIND: positionIn(message) })).to.equal('');
-    expect(await world.refusal()).to.equal('');
+    expect(await setup.refusal({ ACCEPT_REWIND: positionOf(message) })).to.equal('');
+    expect(await setup.refusal()).to.equal('');
   });
 
   it('that moves with its witness continues', async () => {
-    const service = await world.start();
+    const service = await setup.start();
     const tenant = await createRevocableIssuer(service, 'acme', 1);
     await service.close();
-    const from = world.database.url.slice('sqlite:'.length);
-    const to = join(world.folder, 'moved.sqlite');
-    for (const end of ['', '-witness']) copyFileSync(`${from}${end}`, `${to}${end}`);
-    const moved = await world.start({ DATABASE_URL: `sqlite:${to}` });
+    const oldPath = setup.database.url.slice('sqlite:'.length);
+    const newPath = join(setup.folder, 'moved.sqlite');
+    for (const end of ['', '-witness']) copyFileSync(`${oldPath}${end}`, `${newPath}${end}`);
+    const movedService = await setup.start({ DATABASE_URL: `sqlite:${newPath}` });
     try {
-      await waitUntil(() => issueBatch(moved, tenant, 1).then(() => true));
+      await waitUntil(() => issueBatch(movedService, tenant, 1).then(() => true));
     } finally {
-      await moved.close();
+      await movedService.close();
     }
   });
 });
 
-/** Puts the contents of a database back without giving it another place, as a snapshot of its disk does. */
+/** Restores the contents of a database in place, as a disk snapshot does. */
 class DiskSnapshot {
   readonly #database: TestDatabase;
   readonly #file: string | undefined;
@@ -360,13 +363,13 @@ class DiskSnapshot {
     return snapshot;
   }
 
-  /** Takes what the database has now in place of what it had. */
+  /** Replaces the snapshot by the current contents. */
   async renew(): Promise<void> {
     if (this.#file !== undefined) copyFileSync(this.#file, `${this.#file}-snapshot`);
     else await this.#forEachTable('drop table snapshot.%1$I; create table snapshot.%1$I as table public.%1$I', 'select 1');
   }
 
-  async putBack(): Promise<void> {
+  async restoreContents(): Promise<void> {
     if (this.#file === undefined)
       return this.#forEachTable(
         'truncate public.%1$I; insert into public.%1$I table snapshot.%1$I',
@@ -376,9 +379,9 @@ class DiskSnapshot {
     writeFileSync(this.#file, readFileSync(`${this.#file}-snapshot`));
   }
 
-  async #forEachTable(statement: string, first: string): Promise<void> {
+  async #forEachTable(statement: string, firstStatement: string): Promise<void> {
     await rawSql(this.#database.url, async (run) => {
-      await run(first);
+      await run(firstStatement);
       await run(`do $$ declare name text; begin
         for name in select tablename from pg_tables where schemaname = 'public' loop
           execute format('${statement}', name);
@@ -390,51 +393,51 @@ class DiskSnapshot {
 
 for (const kind of databases()) {
   describe(`database on ${kind.name} that is restored in place`, () => {
-    let world: World;
+    let setup: RewindSetup;
     let tenant: { readonly id: string; readonly token: string };
     let code: string;
     let snapshot: DiskSnapshot;
     const witness = () =>
-      kind.name === 'sqlite' ? `${world.database.url.slice('sqlite:'.length)}-witness` : join(world.folder, 'witness.json');
+      kind.name === 'sqlite' ? `${setup.database.url.slice('sqlite:'.length)}-witness` : join(setup.folder, 'witness.json');
     const redeem = (service: TestService) => new RawWallet(service, tenant.id).redeem(code);
 
     beforeEach(async function (this: Mocha.Context) {
       const database = await kind.open();
       if (database === undefined) return this.skip();
-      world = new World(kind, database, await freePort(createServer));
-      const service = await world.start();
+      setup = new RewindSetup(kind, database, await freePort(createServer));
+      const service = await setup.start();
       tenant = await createRevocableIssuer(service, 'acme', 10);
       code = await new RawWallet(service, tenant.id).code((await offer(service, tenant)).uri);
       await service.close();
-      snapshot = await DiskSnapshot.of(world.database);
+      snapshot = await DiskSnapshot.of(setup.database);
     });
-    afterEach(() => world?.end());
+    afterEach(() => setup?.end());
 
-    /** The code is spent, and the database does not know it any more. */
+    /** The code was redeemed, but the restored database does not contain that. */
     const restore = async () => {
-      const service = await world.start();
+      const service = await setup.start();
       expect((await redeem(service)).status).to.equal(200);
       await service.close();
-      await snapshot.putBack();
+      await snapshot.restoreContents();
     };
 
     it('is rejected with instructions when DATA_FOLDER is empty, and a used code stays unusable after the fence', async () => {
       await restore();
       rmSync(witness());
-      const message = await world.refusalAlone();
+      const message = await setup.refusalOfSingleProcess();
       expect(message)
         .to.include(`${witness()} has no record`)
         .and.to.include('Mount the volume')
         .and.to.include('npx vidimus restore fence')
         .and.to.match(/ACCEPT_REWIND=\d+\.\d+/);
-      expect(existsSync(witness()), 'a refused start leaves no record').to.equal(false);
-      // It would wait for other processes, which SQLite does not have.
-      const { code: ended, stderr } = await world.fence(...(kind.name === 'sqlite' ? [] : ['--force']));
-      expect(ended, stderr).to.equal(0);
-      expect((await world.fence()).code, 'again').to.equal(3);
-      // The fence may have run in a container of its own.
+      expect(existsSync(witness()), 'a rejected start leaves no record').to.equal(false);
+      // SQLite has no other processes to wait for.
+      const { code: exitCode, stderr } = await setup.fence(...(kind.name === 'sqlite' ? [] : ['--force']));
+      expect(exitCode, stderr).to.equal(0);
+      expect((await setup.fence()).code, 'again').to.equal(3);
+      // The fence command may run in a separate container.
       rmSync(witness());
-      const service = await world.start();
+      const service = await setup.start();
       try {
         const { status, body } = await redeem(service);
         expect([status, body.error]).to.deep.equal([400, 'invalid_grant']);
@@ -445,128 +448,128 @@ for (const kind of databases()) {
 
     it('is rejected when the record has a later position', async () => {
       await restore();
-      expect(await world.refusal()).to.include('went back in time');
+      expect(await setup.refusal()).to.include('went back in time');
     });
 
     it('is rejected when the record is older than the backup, as in an old copy of the folder', async function () {
-      // The record of another process, below, is the same case.
+      // The record of another process is tested below.
       if (kind.name === 'postgres') this.skip();
-      const former = `${witness()}-former`;
-      copyFileSync(witness(), former);
-      const service = await world.start();
+      const formerWitness = `${witness()}-former`;
+      copyFileSync(witness(), formerWitness);
+      const service = await setup.start();
       await issueBatch(service, tenant);
       await service.close();
       await snapshot.renew();
       await restore();
-      renameSync(former, witness());
-      const message = await world.refusal();
+      renameSync(formerWitness, witness());
+      const message = await setup.refusal();
       expect(message).to.include(`${witness()} is out of date`).and.to.include('restore fence');
-      expect((await world.fence()).code).to.equal(0);
-      const fenced = await world.start();
+      expect((await setup.fence()).code).to.equal(0);
+      const fenceRun = await setup.start();
       try {
-        expect((await redeem(fenced)).body.error).to.equal('invalid_grant');
+        expect((await redeem(fenceRun)).body.error).to.equal('invalid_grant');
       } finally {
-        await fenced.close();
+        await fenceRun.close();
       }
     });
 
     it('is served without a record when an operator accepts it', async () => {
       rmSync(witness());
-      const [term] = await rawSql(world.database.url, (run) => run('select number, counter from service_terms'));
+      const [term] = await rawSql(setup.database.url, (run) => run('select number, counter from service_terms'));
       const ACCEPT_REWIND = `${term?.['number']}.${term?.['counter']}`;
-      expect(await world.refusal({ ACCEPT_REWIND })).to.equal('');
-      expect(await world.refusal(), 'from then on without').to.equal('');
+      expect(await setup.refusal({ ACCEPT_REWIND })).to.equal('');
+      expect(await setup.refusal(), 'from then on without').to.equal('');
     });
 
     it('is taken over from a release that marked no terms, and the record is created', async () => {
       rmSync(witness());
-      await rawSql(world.database.url, (run) => run('update service_terms set witnessed_at = null'));
-      expect(await world.refusal()).to.equal('');
+      await rawSql(setup.database.url, (run) => run('update service_terms set witnessed_at = null'));
+      expect(await setup.refusal()).to.equal('');
       expect(existsSync(witness())).to.equal(true);
     });
 
     if (kind.name !== 'postgres') return;
 
-    /** Another machine. */
-    const elsewhere = async () => ({ DATA_FOLDER: join(world.folder, 'other'), PORT: String(await freePort(createServer)) });
+    /** Settings of another machine. */
+    const createOtherFolder = async () => ({ DATA_FOLDER: join(setup.folder, 'other'), PORT: String(await freePort(createServer)) });
 
     it('is served with an empty DATA_FOLDER while a process without missing changes runs', async () => {
-      const living = await world.start();
+      const livingService = await setup.start();
       try {
-        const other = await world.start(await elsewhere());
-        await other.close();
-        expect(existsSync(join(world.folder, 'other/witness.json'))).to.equal(true);
+        const otherService = await setup.start(await createOtherFolder());
+        await otherService.close();
+        expect(existsSync(join(setup.folder, 'other/witness.json'))).to.equal(true);
       } finally {
-        await living.close();
+        await livingService.close();
       }
     });
 
     it('is rejected with the record of a process that was stopped before the backup, as after scaling down', async () => {
-      const scaled = await elsewhere();
-      const kept = await world.start();
-      await (await world.start(scaled)).close();
-      await issueBatch(kept, tenant);
-      await kept.close();
+      const scaledService = await createOtherFolder();
+      const keptService = await setup.start();
+      await (await setup.start(scaledService)).close();
+      await issueBatch(keptService, tenant);
+      await keptService.close();
       await snapshot.renew();
       await restore();
-      const message = await world.refusalAlone(scaled);
+      const message = await setup.refusalOfSingleProcess(scaledService);
       expect(message)
         .to.include('other/witness.json is out of date')
         .and.to.include(`${witness()} recorded`)
         .and.to.include('restore fence');
-      expect(await world.refusal(), 'the newest record shows it').to.include('went back in time');
+      expect(await setup.refusal(), 'the newest record shows it').to.include('went back in time');
     });
 
     it('is served with the record of a stopped process while a process without missing changes runs', async () => {
-      const scaled = await elsewhere();
-      const kept = await world.start();
+      const scaledService = await createOtherFolder();
+      const keptService = await setup.start();
       try {
-        await (await world.start(scaled)).close();
-        await issueBatch(kept, tenant);
+        await (await setup.start(scaledService)).close();
+        await issueBatch(keptService, tenant);
         await waitUntil(async () => {
-          const [term] = await rawSql(world.database.url, (run) => run('select counter, witnessed_counter from service_terms'));
+          const [term] = await rawSql(setup.database.url, (run) => run('select counter, witnessed_counter from service_terms'));
           return term?.['counter'] === term?.['witnessed_counter'];
         });
-        expect(await world.refusal(scaled)).to.equal('');
+        expect(await setup.refusal(scaledService)).to.equal('');
       } finally {
-        await kept.close();
+        await keptService.close();
       }
     });
 
     it('is abandoned by running processes once the record of a start shows missing changes', async () => {
       await restore();
-      // Processes of a release before kept no records that the database knows of.
-      await rawSql(world.database.url, (run) => run('update service_terms set witnessed_at = null, witnessed_counter = null'));
-      const running = await world.start(await elsewhere());
+      // Processes of an earlier release registered no records in the database.
+      await rawSql(setup.database.url, (run) => run('update service_terms set witnessed_at = null, witnessed_counter = null'));
+      const runningService = await setup.start(await createOtherFolder());
       try {
-        expect(await world.refusal()).to.include('went back in time');
-        const history = async () => (await running.call('GET', '/health')).body.details.history.status;
+        expect(await setup.refusal()).to.include('went back in time');
+        const history = async () => (await runningService.call('GET', '/health')).body.details.history.status;
         await waitUntil(async () => (await history()) === 'down');
-        expect((await redeem(running)).status).to.equal(503);
-        expect((await world.fence()).code).to.equal(0);
+        expect((await redeem(runningService)).status).to.equal(503);
+        expect((await setup.fence()).code).to.equal(0);
         await waitUntil(async () => (await history()) === 'up');
-        expect((await redeem(running)).body.error).to.equal('invalid_grant');
+        expect((await redeem(runningService)).body.error).to.equal('invalid_grant');
       } finally {
-        await running.close();
+        await runningService.close();
       }
     });
 
     it('is rejected with an empty DATA_FOLDER while the only other process misses changes', async () => {
       const counter = async () => {
-        const [term] = await rawSql(world.database.url, (run) => run('select counter from service_terms'));
+        const [term] = await rawSql(setup.database.url, (run) => run('select counter from service_terms'));
         return Number(term?.['counter']);
       };
-      const before = await counter();
-      const living = await world.start();
+      const countBefore = await counter();
+      const livingService = await setup.start();
       try {
-        expect((await redeem(living)).status).to.equal(200);
-        // The process counts its changes each second.
-        await waitUntil(async () => (await counter()) > before);
-        await snapshot.putBack();
-        const message = await world.refusal(await elsewhere());
+        expect((await redeem(livingService)).status).to.equal(200);
+        // The process records its change count each second.
+        await waitUntil(async () => (await counter()) > countBefore);
+        await snapshot.restoreContents();
+        const message = await setup.refusal(await createOtherFolder());
         expect(message).to.include('a process detected');
       } finally {
-        await living.close();
+        await livingService.close();
       }
     });
   });

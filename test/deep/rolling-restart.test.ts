@@ -24,8 +24,8 @@ for (const workers of ['1', '2']) {
       if (database === undefined) return this.skip();
       environment = { DATABASE_URL: database.url, WORKERS: workers, DRAIN_SECONDS: '1', LOG_LEVEL: 'info' };
       ports = [await freePort(createServer), await freePort(createServer)];
-      const [first, second] = ports.map((port) => WorkerService.startAt(port, environment));
-      services = [await (first as Promise<WorkerService>), await (second as Promise<WorkerService>)];
+      const [firstService, secondService] = ports.map((port) => WorkerService.startAt(port, environment));
+      services = [await (firstService as Promise<WorkerService>), await (secondService as Promise<WorkerService>)];
       balancer = await HealthBalancer.start(ports);
     });
     after(async () => {
@@ -40,59 +40,59 @@ for (const workers of ['1', '2']) {
       const { token } = await createTenant(calls, 'acme');
       await createResource(calls, token, '/issuer/credentials', credentialBody('pid', 'signing'));
       const body = JSON.stringify(offerBody('pid'));
-      const failed: string[] = [];
-      let answered = 0;
-      // A test that fails before it is over must not leave its load behind.
-      const until = Date.now() + 60_000;
-      let isOver = false;
+      const failures: string[] = [];
+      let answeredCount = 0;
+      // A failed test must stop its load, too.
+      const endTime = Date.now() + 60_000;
+      let isStopped = false;
       const load = async (agent: Agent | false) => {
-        while (!isOver && Date.now() < until) {
+        while (!isStopped && Date.now() < endTime) {
           try {
-            const status = await post(`${address}/issuer/offer`, { agent, token, body });
-            if (status === 201) answered++;
-            else failed.push(String(status));
+            const status = await sendTokenRequest(`${address}/issuer/offer`, { agent, token, body });
+            if (status === 201) answeredCount++;
+            else failures.push(String(status));
           } catch (error) {
-            failed.push(String((error as { code?: string }).code));
+            failures.push(String((error as { code?: string }).code));
           }
         }
       };
       const agents = Array.from({ length: 3 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
       const loads = [...agents, false as const, false as const, false as const].map(load);
       for (const [index, port] of ports.entries()) {
-        const old = services[index] as WorkerService;
+        const oldService = services[index] as WorkerService;
         await setTimeout(300);
-        const before = answered;
-        old.process.kill('SIGTERM');
+        const answeredBefore = answeredCount;
+        oldService.process.kill('SIGTERM');
         await setTimeout(400);
-        const direct = callerFor(old.address);
+        const directCalls = callerFor(oldService.address);
         const statuses = [];
-        for (const path of ['/health/ready', '/health', '/health/live', '/']) statuses.push((await direct.call('GET', path)).status);
+        for (const path of ['/health/ready', '/health', '/health/live', '/']) statuses.push((await directCalls.call('GET', path)).status);
         expect(statuses, 'while it drains').to.deep.equal([503, 503, 200, 200]);
-        expect(await old.ended, old.errors).to.equal(0);
-        expect(answered - before).to.be.greaterThan(20);
+        expect(await oldService.ended, oldService.errors).to.equal(0);
+        expect(answeredCount - answeredBefore).to.be.greaterThan(20);
         services[index] = await WorkerService.startAt(port, environment);
         while ((await callerFor(services[index].address).call('GET', '/health/ready')).status !== 200) await setTimeout(50);
         await setTimeout(200);
       }
-      isOver = true;
+      isStopped = true;
       await Promise.all(loads);
       for (const agent of agents) agent.destroy();
-      expect(failed).to.deep.equal([]);
+      expect(failures).to.deep.equal([]);
     });
   });
 }
 
-type Sent = { readonly agent: Agent | false; readonly token: string; readonly body: string };
+type TokenRequest = { readonly agent: Agent | false; readonly token: string; readonly body: string };
 
-/** Sends nothing twice: a client that does would hide what was cut. */
-function post(url: string, { agent, token, body }: Sent): Promise<number> {
+/** Sends without retries, which would hide interrupted requests. */
+function sendTokenRequest(url: string, { agent, token, body }: TokenRequest): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body), Authorization: `Bearer ${token}` };
-    const sent = request(url, { method: 'POST', agent, headers }, (response) => {
+    const clientRequest = request(url, { method: 'POST', agent, headers }, (response) => {
       response.once('end', () => resolve(response.statusCode ?? 0)).resume();
       response.once('error', reject);
     });
-    sent.once('error', reject);
-    sent.end(body);
+    clientRequest.once('error', reject);
+    clientRequest.end(body);
   });
 }

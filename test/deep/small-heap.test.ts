@@ -13,11 +13,11 @@ const HEAP_MEBIBYTES = 256;
 const TENANTS = 3;
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
 
-/** A query about as large as a request may be, of values that are compared one by one. */
-function queryOf(id: string): object {
-  const claims = Array.from({ length: 19 }, (_, at) => ({
-    path: [`claim${at}`],
-    values: Array.from({ length: 120 }, (__, value) => `${at}-${value}-0123456789`),
+/** A query of almost the maximum size with many values to compare. */
+function largeQuery(id: string): object {
+  const claims = Array.from({ length: 19 }, (_, index) => ({
+    path: [`claim${index}`],
+    values: Array.from({ length: 120 }, (__, value) => `${index}-${value}-0123456789`),
   }));
   const meta = { vct_values: [`urn:c:${id}`] };
   return { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta, claims }] };
@@ -50,15 +50,15 @@ describe('service with a small heap', () => {
     child.stderr?.on('data', (chunk: Buffer) => {
       errors += chunk.toString();
     });
-    for (let i = 0; i < 200 && !(await isUp()); i++) await new Promise((done) => setTimeout(done, 50));
-    expect(await isUp(), errors).to.equal(true);
+    for (let i = 0; i < 200 && !(await isHealthy()); i++) await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await isHealthy(), errors).to.equal(true);
   });
   after(() => {
     child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const isUp = async () => {
+  const isHealthy = async () => {
     try {
       return (await fetch(`${address}/health`)).ok;
     } catch {
@@ -77,7 +77,7 @@ describe('service with a small heap', () => {
     const text = await answer.text();
     return { status: answer.status, text, body: text.startsWith('{') ? JSON.parse(text) : undefined };
   };
-  const tokenOf = async (client_id: string, client_secret: string) =>
+  const requestToken = async (client_id: string, client_secret: string) =>
     (await call('POST', '/oauth2/token', undefined, { grant_type: 'client_credentials', client_id, client_secret })).body
       .access_token as string;
   const resident = () => {
@@ -86,36 +86,36 @@ describe('service with a small heap', () => {
   };
 
   it(`of ${HEAP_MEBIBYTES} MB survives the largest load that its limits admit at once`, async () => {
-    const root = await tokenOf(ROOT.clientId, ROOT.secret);
+    const root = await requestToken(ROOT.clientId, ROOT.secret);
     const tokens: string[] = [];
-    let configured = 0;
+    let configuredTenants = 0;
     for (let i = 0; i < TENANTS; i++) {
-      const made = await call('POST', '/tenant', root, { id: `t${i}`, name: `T${i}`, roles: TENANT_ROLES });
-      expect(made.status, made.text).to.equal(201);
-      const token = await tokenOf(`t${i}-admin`, (await call('GET', `/client/t${i}-admin/secret`, root)).body.secret);
+      const tenantResponse = await call('POST', '/tenant', root, { id: `t${i}`, name: `T${i}`, roles: TENANT_ROLES });
+      expect(tenantResponse.status, tenantResponse.text).to.equal(201);
+      const token = await requestToken(`t${i}-admin`, (await call('GET', `/client/t${i}-admin/secret`, root)).body.secret);
       tokens.push(token);
-      let written = 0;
-      // Up to the quota of bytes.
-      for (; written < 400; written++) {
-        const dcql_query = queryOf(`${written}`);
-        const body = { id: `c${written}`, responseMode: 'direct_post', dcql_query };
+      let configuredCount = 0;
+      // Fill the quota of bytes.
+      for (; configuredCount < 400; configuredCount++) {
+        const dcql_query = largeQuery(`${configuredCount}`);
+        const body = { id: `c${configuredCount}`, responseMode: 'direct_post', dcql_query };
         const answer = await call('POST', '/verifier/config', token, body);
         if (answer.status !== 201) {
           expect([answer.status, /QUOTA_CONFIG_BYTES/.test(answer.text)], answer.text).to.deep.equal([409, true]);
           break;
         }
       }
-      expect(written).to.be.greaterThan(5);
-      configured = written;
+      expect(configuredCount).to.be.greaterThan(5);
+      configuredTenants = configuredCount;
     }
-    const load = async (turn: number) => {
-      const token = tokens[turn % TENANTS] as string;
-      const asked = await call('POST', '/verifier/offer', token, {
+    const load = async (tenantIndex: number) => {
+      const token = tokens[tenantIndex % TENANTS] as string;
+      const requestResponse = await call('POST', '/verifier/offer', token, {
         response_type: 'uri',
-        requestId: `c${Math.floor(turn / TENANTS) % configured}`,
+        requestId: `c${Math.floor(tenantIndex / TENANTS) % configuredTenants}`,
       });
-      expect(asked.status, asked.text).to.equal(201);
-      const url = new URL(asked.body.uri).searchParams.get('request_uri') ?? '';
+      expect(requestResponse.status, requestResponse.text).to.equal(201);
+      const url = new URL(requestResponse.body.uri).searchParams.get('request_uri') ?? '';
       const request = await call('GET', url, undefined);
       const payload = JSON.parse(Buffer.from(request.text.split('.')[1] ?? '', 'base64url').toString());
       const disclosure = Buffer.from(JSON.stringify(['s', 'n', 'x'.repeat(90_000)])).toString('base64url');
@@ -124,14 +124,14 @@ describe('service with a small heap', () => {
       await answer.arrayBuffer();
       return answer.status;
     };
-    const seen = new Map<number, number>();
-    for (let round = 0; round < 2; round++) {
-      const statuses = await Promise.all(Array.from({ length: 30 }, (_, i) => load(round * 30 + i)));
-      for (const status of statuses) seen.set(status, (seen.get(status) ?? 0) + 1);
+    const statusCounts = new Map<number, number>();
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const statuses = await Promise.all(Array.from({ length: 30 }, (_, i) => load(attempt * 30 + i)));
+      for (const status of statuses) statusCounts.set(status, (statusCounts.get(status) ?? 0) + 1);
     }
     expect(child.exitCode, errors).to.equal(null);
-    expect(await isUp(), errors).to.equal(true);
+    expect(await isHealthy(), errors).to.equal(true);
     expect(resident(), 'MiB at most, with what lies beside the heap').to.be.lessThan(450);
-    expect([...seen.keys()].every((status) => status === 400 || status === 503)).to.equal(true);
+    expect([...statusCounts.keys()].every((status) => status === 400 || status === 503)).to.equal(true);
   });
 });

@@ -20,23 +20,23 @@ const run = promisify(execFile);
 async function prepare(store: Store): Promise<RaceKeys> {
   const tenantId = await addTenant(store);
   const { grant } = await openOffer(store, tenantId);
-  const claimed = await openOffer(store, tenantId);
-  const issued = await openOffer(store, tenantId);
+  const claimedSession = await openOffer(store, tenantId);
+  const issuedSession = await openOffer(store, tenantId);
   const list = await addList(store, tenantId, { capacity: 100_000 });
   return {
     tenantId,
     grantId: grant.id,
     hash: randomUUID(),
-    claimedSessionId: claimed.session.id,
-    issuedSessionId: issued.session.id,
+    claimedSessionId: claimedSession.session.id,
+    issuedSessionId: issuedSession.session.id,
     listId: list.id,
   };
 }
 
-/** What must be true however many took part. */
+/** Invariants for any number of participants. */
 async function expectOneWinner(store: Store, track: RaceKeys, results: readonly RaceResult[], callers: number) {
-  const sum = (member: 'consumed' | 'remembered' | 'claimed' | 'completed' | 'issued') =>
-    results.reduce((total, result) => total + result[member], 0);
+  const sum = (counter: 'consumed' | 'remembered' | 'claimed' | 'completed' | 'issued') =>
+    results.reduce((total, result) => total + result[counter], 0);
   expect(sum('consumed'), 'grants consumed').to.equal(1);
   expect(sum('remembered'), 'values used').to.equal(1);
   expect(sum('claimed'), 'responses claimed').to.equal(1);
@@ -74,26 +74,26 @@ for (const kind of databases()) {
       const chain = aKeyChain(tenantId, 'late');
       const { handle, publicJwk } = chain.active.key;
       const key = { handle: { ...handle, kms: 'house', keyId: randomUUID() }, publicJwk };
-      const { promise: isUnderWay, resolve: tell } = Promise.withResolvers<void>();
-      const adding = store.forTenant(
+      const { promise: isUnderWay, resolve: signalUnderWay } = Promise.withResolvers<void>();
+      const addKeyChain = store.forTenant(
         tenantId,
         async ({ keyChains }) => {
           await keyChains.add({ ...chain, active: { ...chain.active, key } });
-          tell();
-          // The removal comes as far as it can while this is not committed.
+          signalUnderWay();
+          // The removal waits until this transaction is committed.
           await new Promise((resolve) => setTimeout(resolve, 100));
         },
         { by: 'system' },
       );
       await isUnderWay;
       await store.forService(({ tenants }) => tenants.remove(tenantId), { by: 'system' });
-      await adding;
-      const waiting = await store.maintenance.retiredKeys(100, tenantId);
-      expect(waiting.map(({ handle: { keyId } }) => keyId)).to.include(key.handle.keyId);
+      await addKeyChain;
+      const retiredKeys = await store.maintenance.retiredKeys(100, tenantId);
+      expect(retiredKeys.map(({ handle: { keyId } }) => keyId)).to.include(key.handle.keyId);
     });
 
     it('have one winner among 50 callers', async () => {
-      for (let round = 0; round < 5; round++) {
+      for (let attempt = 0; attempt < 5; attempt++) {
         const track = await prepare(store);
         await expectOneWinner(store, track, [await race(store, track, 50)], 50);
       }
@@ -112,22 +112,22 @@ for (const kind of databases()) {
       const tenantId = await addTenant(store);
       const { id: listId } = await addList(store, tenantId);
       const steps = stepsOf(store, tenantId);
-      const seen = new Set<number>();
+      const seenVersions = new Set<number>();
       let version = 0;
-      let writing = true;
-      const read = async () => {
-        const [head] = await steps.statusListVersions([listId]);
-        for (const { index } of await steps.statusEntries(listId, version)) seen.add(index);
-        version = head?.version ?? version;
+      let isWriting = true;
+      const readStatusList = async () => {
+        const [listHead] = await steps.statusListVersions([listId]);
+        for (const { index } of await steps.statusEntries(listId, version)) seenVersions.add(index);
+        version = listHead?.version ?? version;
       };
       const reader = (async () => {
-        while (writing) await read();
+        while (isWriting) await readStatusList();
       })();
       await Promise.all(Array.from({ length: 100 }, (_, index) => steps.commit({ statuses: [{ listId, index, status: 1 }] })));
-      writing = false;
+      isWriting = false;
       await reader;
-      await read();
-      expect(seen.size).to.equal(100);
+      await readStatusList();
+      expect(seenVersions.size).to.equal(100);
       expect(version).to.equal(101);
     });
 
@@ -163,9 +163,9 @@ for (const kind of databases()) {
       const [jti, ...nonces] = [aUse('dpop_jti'), ...Array.from({ length: 50 }, () => aUse('c_nonce'))];
       const claims = await Promise.all(nonces.map((nonce) => steps.claimCredentialRequest(session.publicId, [jti, nonce])));
       expect(claims.filter((claim) => claim?.replayed === undefined)).to.have.length(1);
-      // The nonces of the refused requests are still good.
-      const again = await Promise.all(nonces.map((nonce) => steps.commit({ uses: [nonce] })));
-      expect(again.filter(({ done }) => done)).to.have.length(49);
+      // The nonces of the rejected requests are still valid.
+      const repeatedUses = await Promise.all(nonces.map((nonce) => steps.commit({ uses: [nonce] })));
+      expect(repeatedUses.filter(({ done }) => done)).to.have.length(49);
     });
 
     it('of fetching wallets change the session once, and all see it fetched', async () => {
@@ -196,7 +196,7 @@ for (const kind of databases()) {
       expect(leases.filter(Boolean)).to.have.length(1);
     });
 
-    // SQLite belongs to one process.
+    // SQLite is used by one process only.
     if (kind.name === 'sqlite') return;
     it('of two processes have one winner', async () => {
       if (database === undefined) throw new Error('no database');

@@ -21,11 +21,11 @@ describe('npm run wallet', () => {
   let backend: Backend;
   let tenant: { id: string; token: string };
   let folder: string;
-  let cards: string;
+  let walletFile: string;
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'vidimus-wallet-'));
-    cards = join(folder, 'kept', 'cards.json');
+    walletFile = join(folder, 'kept', 'cards.json');
     backend = await Backend.start();
     service = await startTestService();
     tenant = await createTenant(service, 'acme');
@@ -35,8 +35,8 @@ describe('npm run wallet', () => {
     };
     const claims = { degree: 'Mathematics', given_name: 'Ada\u001b[31m' };
     await post('/issuer/credentials', { id: 'diploma', ...diploma, claims, disclosureFrame: { _sd: ['degree'] } });
-    const later = { ...diploma, config: { ...diploma.config, scope: 'later' } };
-    await post('/issuer/credentials', { id: 'later', ...later, claimsWebhook: { url: `${backend.url}/claims` } });
+    const deferredConfig = { ...diploma, config: { ...diploma.config, scope: 'later' } };
+    await post('/issuer/credentials', { id: 'later', ...deferredConfig, claimsWebhook: { url: `${backend.url}/claims` } });
     const query = { id: 'card', format: 'dc+sd-jwt', meta: { vct_values: ['urn:example:diploma'] } };
     const dcql_query = { credentials: [{ ...query, claims: [{ path: ['degree'] }] }] };
     await post('/verifier/config', { id: 'degree', dcql_query });
@@ -52,9 +52,9 @@ describe('npm run wallet', () => {
     expect(answer.status, answer.text).to.be.oneOf([200, 201]);
     return answer.body;
   };
-  const offer = (more: object = {}) =>
-    post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['diploma'], ...more });
-  const ask = () => post('/verifier/offer', { response_type: 'uri', requestId: 'degree' });
+  const offer = (overrides: object = {}) =>
+    post('/issuer/offer', { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['diploma'], ...overrides });
+  const createRequest = () => post('/verifier/offer', { response_type: 'uri', requestId: 'degree' });
   const session = async (id: string) => (await service.call('GET', `/session/${id}`, { token: tenant.token })).body;
 
   const run = (file: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
@@ -65,84 +65,84 @@ describe('npm run wallet', () => {
       );
       child.stdin?.end();
     });
-  const wallet = (...args: readonly string[]) => run(process.execPath, [WALLET, ...args, '--cards', cards]);
+  const wallet = (...args: readonly string[]) => run(process.execPath, [WALLET, ...args, '--cards', walletFile]);
 
   it('accepts a credential, stores it readable for its user only, and shows it', async () => {
-    const collected = await wallet((await offer()).uri, '--yes');
-    expect(collected.code, collected.stderr).to.equal(0);
-    expect(collected.stdout).to.include('Tenant acme').and.include('degree: Mathematics').and.include(cards);
-    expect(collected.stdout, 'what a terminal would obey').to.not.include('\u001b');
-    expect(statSync(cards).mode & 0o777).to.equal(0o600);
-    expect(JSON.parse(readFileSync(cards, 'utf8')).cards).to.have.length(1);
+    const issuanceRun = await wallet((await offer()).uri, '--yes');
+    expect(issuanceRun.code, issuanceRun.stderr).to.equal(0);
+    expect(issuanceRun.stdout).to.include('Tenant acme').and.include('degree: Mathematics').and.include(walletFile);
+    expect(issuanceRun.stdout, 'what a terminal would obey').to.not.include('\u001b');
+    expect(statSync(walletFile).mode & 0o777).to.equal(0o600);
+    expect(JSON.parse(readFileSync(walletFile, 'utf8')).cards).to.have.length(1);
 
-    const { uri, session: id } = await ask();
-    const shown = await wallet(uri, '--yes');
-    expect(shown.code, shown.stderr).to.equal(0);
-    expect(shown.stdout).to.include('Diploma would tell:').and.include('Taken: 200');
+    const { uri, session: id } = await createRequest();
+    const presentationRun = await wallet(uri, '--yes');
+    expect(presentationRun.code, presentationRun.stderr).to.equal(0);
+    expect(presentationRun.stdout).to.include('Diploma would tell:').and.include('Taken: 200');
     expect((await session(id)).status).to.equal('completed');
   });
 
   it('misbehaves on request, and exits with 0 when it was rejected', async () => {
-    const { uri, session: id } = await ask();
-    const ended = await wallet(uri, '--yes', '--misbehave', 'foreign-holder-key');
-    expect([ended.code, ended.stderr]).to.deep.equal([0, '']);
-    expect(ended.stdout).to.include('Rejected, as expected: 400');
+    const { uri, session: id } = await createRequest();
+    const misbehavingRun = await wallet(uri, '--yes', '--misbehave', 'foreign-holder-key');
+    expect([misbehavingRun.code, misbehavingRun.stderr]).to.deep.equal([0, '']);
+    expect(misbehavingRun.stdout).to.include('Rejected, as expected: 400');
     expect((await session(id)).failure.message).to.include('kb_signature');
   });
 
   it('accepts a transaction code, a page with a link, and the page of the issuer', async () => {
     const { uri } = await offer({ tx_code: '493536' });
-    const without = await wallet(uri, '--yes');
-    expect([without.code, without.stderr]).to.deep.equal([2, 'the offer requires a transaction code: pass it by --tx-code\n']);
+    const rejectedRun = await wallet(uri, '--yes');
+    expect([rejectedRun.code, rejectedRun.stderr]).to.deep.equal([2, 'the offer requires a transaction code: pass it by --tx-code\n']);
     expect((await wallet(uri, '--yes', '--tx-code', '493536')).code).to.equal(0);
 
-    const inPage = (await ask()).uri.replaceAll('&', '&#38;');
-    const server = createServer((_, response) => response.end(`<a href="${inPage}">Open your wallet</a>`));
+    const linkInPage = (await createRequest()).uri.replaceAll('&', '&#38;');
+    const server = createServer((_, response) => response.end(`<a href="${linkInPage}">Open your wallet</a>`));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const page = await wallet(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, '--yes');
     server.close();
     expect(page.code, page.stderr).to.equal(0);
 
-    const byPage = await wallet((await offer({ flow: 'authorization_code' })).uri, '--yes');
-    expect(byPage.code, byPage.stderr).to.equal(0);
+    const pageRun = await wallet((await offer({ flow: 'authorization_code' })).uri, '--yes');
+    expect(pageRun.code, pageRun.stderr).to.equal(0);
   });
 
   it('waits for a deferred credential', async () => {
     backend.on('/claims', { json: { deferred: true, interval: 1 } });
     const { uri, session: id } = await offer({ credentialConfigurationIds: ['later'] });
-    const collecting = wallet(uri, '--yes');
-    const made = async (): Promise<string> => {
+    const pendingRun = wallet(uri, '--yes');
+    const createDeferred = async (): Promise<string> => {
       const { body } = await service.call('GET', `/issuer/deferred?session=${id}`, { token: tenant.token });
       const [deferral] = body as { transactionId: string }[];
       if (deferral !== undefined) return deferral.transactionId;
       await new Promise((resolve) => setTimeout(resolve, 50));
-      return made();
+      return createDeferred();
     };
-    await post(`/issuer/deferred/${await made()}/complete`, { claims: { degree: 'Physics' } });
-    const { code, stdout, stderr } = await collecting;
+    await post(`/issuer/deferred/${await createDeferred()}/complete`, { claims: { degree: 'Physics' } });
+    const { code, stdout, stderr } = await pendingRun;
     expect(code, stderr).to.equal(0);
     expect(stdout).to.include('The credential is deferred').and.include('degree: Physics');
   });
 
-  const WRONG: readonly [string, readonly string[], RegExp][] = [
+  const INVALID_ARGUMENTS: readonly [string, readonly string[], RegExp][] = [
     ['no link', [], /^pass the link of an offer or of a request$/],
     ['a word', ['nonsense'], /^"nonsense" is not a link$/],
     ['another scheme', ['mailto:a@example.org'], /^links that begin with mailto: are neither/],
-    ['an offer of nothing', ['openid-credential-offer://?x=1'], /^the link has neither credential_offer/],
-    ['a request of nothing', ['openid4vp://?client_id=1'], /^the link has neither request_uri/],
+    ['an offer without credentials', ['openid-credential-offer://?x=1'], /^the link has neither credential_offer/],
+    ['a request without a query', ['openid4vp://?client_id=1'], /^the link has neither request_uri/],
     ['another misbehaviour', ['openid4vp://?request=x', '--misbehave', 'x'], /^--misbehave is one of replay/],
     ['an unknown option', ['openid4vp://?request=x', '--no'], /^Unknown option '--no'$/],
     ['a page that is not there', ['http://127.0.0.1:9/'], /^http:\/\/127\.0\.0\.1:9 cannot be read: /],
   ];
-  for (const [what, args, sentence] of WRONG)
-    it(`reports in one sentence the fault of ${what}, and exits with 2`, async () => {
+  for (const [description, args, message] of INVALID_ARGUMENTS)
+    it(`reports in one sentence the fault of ${description}, and exits with 2`, async () => {
       const { code, stdout, stderr } = await wallet(...args);
       expect([code, stdout]).to.deep.equal([2, '']);
-      expect(stderr.trimEnd()).to.match(sentence).and.not.include('\n');
+      expect(stderr.trimEnd()).to.match(message).and.not.include('\n');
     });
 
   it('does not prompt without a terminal', async () => {
-    const { session: id, uri } = await ask();
+    const { session: id, uri } = await createRequest();
     const { code, stderr } = await wallet(uri);
     expect([code, stderr]).to.deep.equal([2, 'there is no terminal for the consent prompt: use --yes\n']);
     expect((await session(id)).status).to.equal('fetched');
@@ -151,21 +151,21 @@ describe('npm run wallet', () => {
   it('reports a fault during the flow in one sentence, and exits with 1', async () => {
     const { uri } = await offer();
     expect((await wallet(uri, '--yes')).code).to.equal(0);
-    const spent = await wallet(uri, '--yes');
-    expect(spent.code).to.equal(1);
-    expect(spent.stderr.trimEnd(), spent.stderr).to.have.length.greaterThan(10).and.not.include('\n');
+    const spentOffer = await wallet(uri, '--yes');
+    expect(spentOffer.code).to.equal(1);
+    expect(spentOffer.stderr.trimEnd(), spentOffer.stderr).to.have.length.greaterThan(10).and.not.include('\n');
     const file = join(folder, 'other.json');
     writeFileSync(file, '{"version":7}');
-    const args = [WALLET, (await ask()).uri, '--yes', '--cards', file];
-    const other = await run(process.execPath, args);
-    expect([other.code, other.stderr]).to.deep.equal([2, `${file} contains no credentials of this wallet\n`]);
+    const args = [WALLET, (await createRequest()).uri, '--yes', '--cards', file];
+    const otherRun = await run(process.execPath, args);
+    expect([otherRun.code, otherRun.stderr]).to.deep.equal([2, `${file} contains no credentials of this wallet\n`]);
   });
 
   it('has no credential for the query', async () => {
     const file = join(folder, 'none.json');
-    const none = await run(process.execPath, [WALLET, (await ask()).uri, '--yes', '--cards', file]);
-    expect(none.code).to.equal(1);
-    expect(none.stderr).to.equal(`No credential in ${file} matches: accept an offer first.\n`);
+    const noMatchRun = await run(process.execPath, [WALLET, (await createRequest()).uri, '--yes', '--cards', file]);
+    expect(noMatchRun.code).to.equal(1);
+    expect(noMatchRun.stderr).to.equal(`No credential in ${file} matches: accept an offer first.\n`);
   });
 
   it('matches its documentation page', async () => {
@@ -175,9 +175,13 @@ describe('npm run wallet', () => {
       .filter((line) => line.includes('--yes'));
     expect(commands).to.have.length(3);
     for (const command of commands) {
-      const environment = { OFFER: (await offer()).uri, REQUEST: (await ask()).uri, ANOTHER_REQUEST: (await ask()).uri };
-      const here = command.replace('./cards.json', join(folder, 'documented.json'));
-      const { code, stderr, stdout } = await run('bash', ['-c', here], environment);
+      const environment = {
+        OFFER: (await offer()).uri,
+        REQUEST: (await createRequest()).uri,
+        ANOTHER_REQUEST: (await createRequest()).uri,
+      };
+      const adaptedCommand = command.replace('./cards.json', join(folder, 'documented.json'));
+      const { code, stderr, stdout } = await run('bash', ['-c', adaptedCommand], environment);
       expect(code, `${command}\n${stdout}${stderr}`).to.equal(0);
     }
     const { stdout } = await run(process.execPath, [WALLET, '--help']);

@@ -41,7 +41,7 @@ describe('several workers', () => {
   const offer = () => createResource(callerFor(service.address), token, '/issuer/offer', offerBody('pid'));
 
   it('issue, with each step of a wallet over another connection', async () => {
-    for (let round = 0; round < 5; round++) {
+    for (let attempt = 0; attempt < 5; attempt++) {
       const { uri, session } = await offer();
       const answer = await wallet.request(await wallet.accessToken(uri), 'pid');
       expect([answer.status, answer.body?.credentials?.length], answer.text).to.deep.equal([200, 1]);
@@ -51,7 +51,7 @@ describe('several workers', () => {
   });
 
   it('redeem a code once for any number of simultaneous attempts', async () => {
-    for (let round = 0; round < 3; round++) {
+    for (let attempt = 0; attempt < 3; attempt++) {
       const code = await wallet.code((await offer()).uri);
       const answers = await callInParallel(40, () => new RawWallet(wallet.service, 'acme').redeem(code));
       expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '400 invalid_grant': 39 });
@@ -73,14 +73,14 @@ describe('several workers', () => {
   });
 
   it('write whole lines, also while their output is not read for a while', async () => {
-    const before = service.lines.filter(({ msg }) => msg === 'request').length;
+    const linesBefore = service.lines.filter(({ msg }) => msg === 'request').length;
     service.process.stdout?.pause();
     const agent = new Agent({ keepAlive: true, maxSockets: 8 });
-    for (let round = 0; round < 20; round++) await callInParallel(100, () => callerFor(service.address, agent).call('GET', '/'));
+    for (let attempt = 0; attempt < 20; attempt++) await callInParallel(100, () => callerFor(service.address, agent).call('GET', '/'));
     agent.destroy();
     service.process.stdout?.resume();
-    // Each of them is parsed.
-    await service.line(({ msg }) => msg === 'request', before + 2_000);
+    // The test parses each line.
+    await service.line(({ msg }) => msg === 'request', linesBefore + 2_000);
   });
 
   it('have equal shares of connections; a killed worker loses only its own, and is replaced', async () => {
@@ -91,39 +91,39 @@ describe('several workers', () => {
       expect((await client.call('GET', '/health')).status).to.equal(200);
       clients.push(client);
     }
-    let isOver = false;
+    let isStopped = false;
     const load = clients.map(async (client) => {
-      while (!isOver) {
+      while (!isStopped) {
         const answer = await client.call('GET', '/').catch(() => undefined);
         if (answer?.status !== 200) client.lost++;
       }
     });
     await setTimeout(300);
-    const [killed] = service.workers;
-    if (killed === undefined) throw new Error('no worker said that it started');
-    process.kill(killed, 'SIGKILL');
-    const ended = await service.line(({ msg }) => msg.startsWith('a worker ended'));
-    expect(ended).to.include({ pid: killed, signal: 'SIGKILL' });
-    const fresh = await service.line(({ msg }) => msg === 'a worker was restarted');
+    const [killedPid] = service.workers;
+    if (killedPid === undefined) throw new Error('no worker said that it started');
+    process.kill(killedPid, 'SIGKILL');
+    const endLine = await service.line(({ msg }) => msg.startsWith('a worker ended'));
+    expect(endLine).to.include({ pid: killedPid, signal: 'SIGKILL' });
+    const restartLine = await service.line(({ msg }) => msg === 'a worker was restarted');
     await setTimeout(300);
-    isOver = true;
+    isStopped = true;
     await Promise.all(load);
     for (const { agent } of clients) agent.destroy();
-    expect(clients.map(({ lost }) => lost).toSorted()).to.deep.equal([0, 0, 0, 0, 0, 1, 1, 1, 1, 1]);
-    // Its own line waits in it for half a second where nobody calls it.
-    for (let left = 100; left > 0 && service.workers.length < 3; left--) await setTimeout(50);
-    expect(service.workers).to.have.length(3).and.include(fresh.pid);
-    expect(isRunning(killed)).to.equal(false);
+    expect(clients.map(({ lost: lostCount }) => lostCount).toSorted()).to.deep.equal([0, 0, 0, 0, 0, 1, 1, 1, 1, 1]);
+    // An idle worker buffers its log line for half a second.
+    for (let attempts = 100; attempts > 0 && service.workers.length < 3; attempts--) await setTimeout(50);
+    expect(service.workers).to.have.length(3).and.include(restartLine.pid);
+    expect(isRunning(killedPid)).to.equal(false);
   });
 
   it('answer on a connection that was on its way to an ended worker', async () => {
-    const [stopped] = service.workers.filter(isRunning);
-    if (stopped === undefined) throw new Error('no worker runs');
-    // It takes nothing, and every other connection goes to it.
-    process.kill(stopped, 'SIGSTOP');
+    const [stoppedPid] = service.workers.filter(isRunning);
+    if (stoppedPid === undefined) throw new Error('no worker runs');
+    // The stopped worker accepts nothing, but gets every other connection.
+    process.kill(stoppedPid, 'SIGSTOP');
     const answers = callInParallel(4, () => callerFor(service.address).call('GET', '/'));
     await setTimeout(200);
-    process.kill(stopped, 'SIGKILL');
+    process.kill(stoppedPid, 'SIGKILL');
     expect((await answers).map(({ status }) => status)).to.deep.equal([200, 200, 200, 200]);
   });
 });
@@ -144,43 +144,43 @@ describe('several workers that are stopped', () => {
   });
   after(() => database?.drop());
 
-  /** A connection that nothing is sent on yet. */
+  /** Opens a connection without sending a request. */
   const connected = (): Promise<ClientRequest> =>
     new Promise((resolve, reject) => {
-      const waiting = request(`${service.address}/health`, { agent: false, method: 'POST' });
-      waiting.once('error', reject);
-      waiting.once('socket', (socket) => socket.once('connect', () => resolve(waiting)));
+      const pendingRequest = request(`${service.address}/health`, { agent: false, method: 'POST' });
+      pendingRequest.once('error', reject);
+      pendingRequest.once('socket', (socket) => socket.once('connect', () => resolve(pendingRequest)));
     });
-  const answerTo = (waiting: ClientRequest): Promise<number> =>
+  const answerTo = (pendingRequest: ClientRequest): Promise<number> =>
     new Promise((resolve, reject) => {
-      waiting.once('response', (response) => {
+      pendingRequest.once('response', (response) => {
         response.resume();
         resolve(response.statusCode ?? 0);
       });
-      waiting.once('error', reject);
-      if (waiting.destroyed) reject(new Error('cut before anything was sent'));
-      waiting.end();
+      pendingRequest.once('error', reject);
+      if (pendingRequest.destroyed) reject(new Error('cut before anything was sent'));
+      pendingRequest.end();
     });
 
   it('interrupt no request, on kept, new or just opened connections', async () => {
     let signalled = Number.POSITIVE_INFINITY;
-    const cut: string[] = [];
-    let answered = 0;
-    /** Calls until the service takes no connections any more. */
+    const interrupted: string[] = [];
+    let answeredCount = 0;
+    /** Calls the service until it accepts no more connections. */
     const load = async (agent: Agent | false) => {
       for (;;) {
         let connectedAt = 0;
-        const sent = request(`${service.address}/`, { agent });
-        sent.once('socket', (socket) => {
+        const clientRequest = request(`${service.address}/`, { agent });
+        clientRequest.once('socket', (socket) => {
           if (socket.connecting) socket.once('connect', () => (connectedAt = performance.now()));
         });
         try {
-          expect(await answerTo(sent)).to.equal(200);
-          answered++;
+          expect(await answerTo(clientRequest)).to.equal(200);
+          answeredCount++;
         } catch (error) {
-          // What begins to connect after the signal may be refused.
-          const isLate = !sent.reusedSocket && (connectedAt === 0 || connectedAt > signalled);
-          if (!isLate) cut.push(`${(error as { code?: string }).code} reused: ${sent.reusedSocket}`);
+          // Connections after the signal may be refused.
+          const isAfterSignal = !clientRequest.reusedSocket && (connectedAt === 0 || connectedAt > signalled);
+          if (!isAfterSignal) interrupted.push(`${(error as { code?: string }).code} reused: ${clientRequest.reusedSocket}`);
           if (signalled !== Number.POSITIVE_INFINITY) return;
         }
       }
@@ -190,23 +190,23 @@ describe('several workers that are stopped', () => {
       ...Array.from({ length: 4 }, () => load(false)),
     ];
     await setTimeout(500);
-    // Connections that the system has made and no process has seen yet when the signal comes.
+    // Connections that the kernel has accepted, but no process yet, when the signal comes.
     const { pid: supervisor = 0 } = service.process;
-    const all = [supervisor, ...service.workers];
-    for (const pid of all) process.kill(pid, 'SIGSTOP');
-    const early = await callInParallel(40, connected);
+    const allProcesses = [supervisor, ...service.workers];
+    for (const pid of allProcesses) process.kill(pid, 'SIGSTOP');
+    const earlyConnections = await callInParallel(40, connected);
     signalled = performance.now();
-    // To all processes, as a terminal and a service manager do.
-    for (const pid of all) process.kill(pid, 'SIGTERM');
+    // The signal goes to all processes, as from a terminal or a service manager.
+    for (const pid of allProcesses) process.kill(pid, 'SIGTERM');
     process.kill(supervisor, 'SIGCONT');
     await setTimeout(200);
     for (const pid of service.workers) process.kill(pid, 'SIGCONT');
-    const statuses = await Promise.all(early.map(answerTo));
+    const statuses = await Promise.all(earlyConnections.map(answerTo));
     expect(new Set(statuses), 'each has an answer').to.deep.equal(new Set([405]));
     expect(await service.ended, service.errors).to.equal(0);
     await Promise.all(loads);
-    expect(cut).to.deep.equal([]);
-    expect(answered).to.be.greaterThan(50);
+    expect(interrupted).to.deep.equal([]);
+    expect(answeredCount).to.be.greaterThan(50);
     expect(service.lines.filter(({ msg }) => msg === 'stopped')).to.have.length(3);
   });
 
@@ -215,35 +215,35 @@ describe('several workers that are stopped', () => {
     const environment = { DATABASE_URL: database?.url ?? '', DRAIN_SECONDS: '1' };
     const draining = await WorkerService.start(environment);
     expect(await draining.stop()).to.equal(0);
-    for (const said of ['draining', 'stopping', 'stopped']) {
-      const pids = draining.lines.flatMap(({ msg, pid }) => (msg === said && pid !== undefined ? [pid] : []));
-      expect(pids, said).to.have.members(draining.workers);
+    for (const message of ['draining', 'stopping', 'stopped']) {
+      const pids = draining.lines.flatMap(({ msg, pid }) => (msg === message && pid !== undefined ? [pid] : []));
+      expect(pids, message).to.have.members(draining.workers);
     }
   });
 
   it('end at once by a second signal', async () => {
-    // Its request has begun and is waited for.
-    const waiting = connect(Number(new URL(service.address).port), '127.0.0.1');
-    waiting.on('error', () => {}).write('GET / HTTP/1.1\r\nHost: ');
+    // Its request has begun, and the service waits for it.
+    const openConnection = connect(Number(new URL(service.address).port), '127.0.0.1');
+    openConnection.on('error', () => {}).write('GET / HTTP/1.1\r\nHost: ');
     await setTimeout(300);
-    const began = performance.now();
+    const startedAt = performance.now();
     service.process.kill('SIGTERM');
     await setTimeout(300);
     expect(service.process.exitCode).to.equal(null);
     service.process.kill('SIGINT');
     expect(await service.ended).to.equal(1);
-    while (service.workers.some(isRunning) && performance.now() - began < 3_000) await setTimeout(20);
+    while (service.workers.some(isRunning) && performance.now() - startedAt < 3_000) await setTimeout(20);
     expect(service.workers.filter(isRunning)).to.deep.equal([]);
   });
 
   it('do not wait for idle connections, and end when their supervisor has ended', async () => {
     const agent = new Agent({ keepAlive: true });
     await callInParallel(6, () => callerFor(service.address, agent).call('GET', '/'));
-    const began = performance.now();
+    const startedAt = performance.now();
     service.process.kill('SIGKILL');
     expect(await service.ended).to.equal('SIGKILL');
-    while (service.workers.some(isRunning) && performance.now() - began < 5_000) await setTimeout(20);
-    expect(performance.now() - began).to.be.lessThan(5_000);
+    while (service.workers.some(isRunning) && performance.now() - startedAt < 5_000) await setTimeout(20);
+    expect(performance.now() - startedAt).to.be.lessThan(5_000);
     expect(service.workers.filter(isRunning)).to.deep.equal([]);
     agent.destroy();
   });
@@ -270,7 +270,7 @@ describe('start of several workers', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** How a start ends, and all that it says. */
+  /** Exit code and output of a failed start. */
   const failure = async (environment: Readonly<Record<string, string>>, port?: number) => {
     const service = new WorkerService(port ?? (await freePort(createServer)), environment);
     const code = await service.ended;
@@ -299,58 +299,58 @@ describe('start of several workers', () => {
   });
 
   it('ends with one message, and without workers, when the port is in use', async () => {
-    const taken = await freePort(createServer);
-    const server = createServer().listen(taken, '127.0.0.1');
+    const takenPort = await freePort(createServer);
+    const server = createServer().listen(takenPort, '127.0.0.1');
     servers.push(server);
-    const { code, says } = await failure({ DATABASE_URL: database?.url ?? '' }, taken);
-    expect([code, says]).to.deep.equal([1, `Vidimus could not start: port ${taken} is in use; set PORT to another one`]);
+    const { code, says } = await failure({ DATABASE_URL: database?.url ?? '' }, takenPort);
+    expect([code, says]).to.deep.equal([1, `Vidimus could not start: port ${takenPort} is in use; set PORT to another one`]);
   });
 
   it('reports that its newly generated secrets are not those of the database, with and without workers', async () => {
     const DATABASE_URL = database?.url ?? '';
     expect(await (await WorkerService.start({ DATABASE_URL })).stop()).to.equal(0);
-    const none = { MASTER_SECRET: '', AUTH_CLIENT_ID: '', AUTH_CLIENT_SECRET: '' };
+    const noSettings = { MASTER_SECRET: '', AUTH_CLIENT_ID: '', AUTH_CLIENT_SECRET: '' };
     for (const WORKERS of ['2', '1']) {
       const DATA_FOLDER = join(folder, WORKERS);
       const file = join(DATA_FOLDER, 'secrets.env');
-      const start = () => failure({ ...none, DATABASE_URL, DATA_FOLDER, WORKERS });
-      const first = await start();
-      expect([first.code, first.workers]).to.deep.equal([1, []]);
-      expect(first.says).to.include('First start: secrets were generated');
-      expect(first.says).to.include('MASTER_SECRET is not the one that sealed this database');
-      expect(first.says).to.include(
+      const start = () => failure({ ...noSettings, DATABASE_URL, DATA_FOLDER, WORKERS });
+      const firstStart = await start();
+      expect([firstStart.code, firstStart.workers]).to.deep.equal([1, []]);
+      expect(firstStart.says).to.include('First start: secrets were generated');
+      expect(firstStart.says).to.include('MASTER_SECRET is not the one that sealed this database');
+      expect(firstStart.says).to.include(
         `The secrets in ${file} were just generated and are not those of this database. Set MASTER_SECRET to that of ` +
           `the other processes on it, and AUTH_CLIENT_ID, AUTH_CLIENT_SECRET and PUBLIC_URL as well; ${file} may be deleted`,
       );
       const { MASTER_SECRET = '' } = parseEnv(readFileSync(file, 'utf8'));
-      expect(MASTER_SECRET, 'nothing is deleted').to.have.length(64);
-      const again = await start();
-      expect(again.says).to.include(`This start took its MASTER_SECRET from ${file}`).and.not.include('deleted');
-      const own = await failure({ ...none, MASTER_SECRET, DATABASE_URL, DATA_FOLDER, WORKERS });
-      expect(own.says).to.include('MASTER_SECRET is not the one').and.not.include('This start took');
+      expect(MASTER_SECRET, 'no file is deleted').to.have.length(64);
+      const repeatedStart = await start();
+      expect(repeatedStart.says).to.include(`This start took its MASTER_SECRET from ${file}`).and.not.include('deleted');
+      const ownSecretFailure = await failure({ ...noSettings, MASTER_SECRET, DATABASE_URL, DATA_FOLDER, WORKERS });
+      expect(ownSecretFailure.says).to.include('MASTER_SECRET is not the one').and.not.include('This start took');
     }
   });
 
   it('generates secrets and imports tenants once, and every worker has them', async () => {
     tenants.write({ 'acme/tenant.json': { id: 'acme', name: 'Acme', roles: ['clients:manage'] } });
-    const none = { MASTER_SECRET: '', AUTH_CLIENT_ID: '', AUTH_CLIENT_SECRET: '' };
+    const noSettings = { MASTER_SECRET: '', AUTH_CLIENT_ID: '', AUTH_CLIENT_SECRET: '' };
     const service = await WorkerService.start({
-      ...none,
+      ...noSettings,
       DATABASE_URL: database?.url ?? '',
       DATA_FOLDER: folder,
       CONFIG_FOLDER: tenants.path,
     });
     try {
       expect(service.errors.match(/First start: secrets were generated/g)).to.have.length(1);
-      const kept = parseEnv(readFileSync(join(folder, 'secrets.env'), 'utf8'));
+      const storedSecrets = parseEnv(readFileSync(join(folder, 'secrets.env'), 'utf8'));
       const calls = callerFor(service.address);
-      const token = await calls.token(kept['AUTH_CLIENT_ID'] ?? '', kept['AUTH_CLIENT_SECRET'] ?? '');
+      const token = await calls.token(storedSecrets['AUTH_CLIENT_ID'] ?? '', storedSecrets['AUTH_CLIENT_SECRET'] ?? '');
       for (let call = 0; call < 4; call++) {
         const { status, body } = await calls.call('GET', '/tenant', { token });
         expect([status, body.length]).to.deep.equal([200, 1]);
       }
-      const told = service.lines.filter(({ msg }) => msg.startsWith('configuration folder: tenant imported'));
-      expect(told).to.have.length(1);
+      const importLines = service.lines.filter(({ msg }) => msg.startsWith('configuration folder: tenant imported'));
+      expect(importLines).to.have.length(1);
     } finally {
       expect(await service.stop()).to.equal(0);
     }

@@ -11,18 +11,18 @@ import type { WalletUnit } from '../wallets/openid4vc/wallet-unit.ts';
 
 const LIST_TYPE = 'http://uri.etsi.org/19602/LoTEType';
 
-/** Two lists that a wallet reads: who certifies access, and who registers what may be asked for and issued. */
+/** Two trust lists for wallets: the CAs of access certificates, and the registrars. */
 const LISTS = {
   '/access-certificates': { kind: 'EUWRPACProvidersList', service: 'WRPAC/Issuance' },
   '/registrars': { kind: 'EUWRPRCProvidersList', service: 'WRPRC/Issuance' },
 } as const;
 
-/** How long the provider keeps the status of an installation. */
+/** Lifetime of the status of a wallet instance. */
 const STATUS_SECONDS = 31 * 86_400;
 
 /**
- * What the European wallet has around it, on this machine: an authority for access certificates, a registrar, a wallet
- * provider, and who publishes the lists that name them.
+ * The infrastructure of a European wallet on this machine: a CA for access certificates, a registrar, a wallet provider,
+ * and the operator of their trust lists.
  */
 export class Authorities {
   readonly provider: WalletProvider;
@@ -48,12 +48,14 @@ export class Authorities {
     await Promise.all([this.provider.close(), this.registrar.close(), this.#closeLists()]);
   }
 
-  /** Whom lists that a wallet reads are signed by; DER in standard base64. */
+  /** Signer of the trust lists; DER in standard base64. */
   get operator(): string {
     return this.provider.operator.certificate;
   }
 
-  /** Members of an issuance configuration: whose wallets are trusted, and where the certificate comes from. */
+  /**
+   * Properties of an issuance configuration: the trusted wallet providers, and the source of the registration certificate.
+   */
   issuer(): Record<string, unknown> {
     return { ...this.provider.configuration(), registrationCert: { body: {} } };
   }
@@ -64,11 +66,12 @@ export class Authorities {
     const index = this.#units++;
     // EUDI TS3 1.5 sections 2.3.1 and 2.3.2
     const maintained = { status: provider.status(index), exp: now() + STATUS_SECONDS };
-    const keyOf = (jwk: Jwk) => ({ jwk }) as unknown as HolderKey;
+    const toHolderKey = (jwk: Jwk) => ({ jwk }) as unknown as HolderKey;
     const unit: WalletUnit = {
       clientId: provider.clientId,
-      attestation: (instance) => provider.attestation(keyOf(instance), { payload: { client_status: maintained } }),
-      keyAttestation: (keys, nonce) => provider.keyAttestation(keys.map(keyOf), { nonce, payload: { key_storage_status: maintained } }),
+      attestation: (instance) => provider.attestation(toHolderKey(instance), { payload: { client_status: maintained } }),
+      keyAttestation: (keys, nonce) =>
+        provider.keyAttestation(keys.map(toHolderKey), { nonce, payload: { key_storage_status: maintained } }),
     };
     return { unit, revoke: () => provider.statuses.set(index, 1) };
   }
@@ -96,4 +99,4 @@ async function publishLists(registrar: TestRegistrar, { operator }: WalletProvid
 }
 
 /** Certificates as configurations take them. */
-export const pemOf = (certificate: string): string => pem({ certificate } as Parameters<typeof pem>[0]);
+export const toPem = (certificate: string): string => pem({ certificate } as Parameters<typeof pem>[0]);

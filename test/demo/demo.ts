@@ -12,21 +12,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startBackend } from './backend.ts';
 import { EU_HEADLINE, tellEuropeanStory } from './eu-story.ts';
-import { done, explain, fact, headline, step } from './narrator.ts';
+import { explain, fact, headline, printDone, step } from './narrator.ts';
 import { type Options, readOptions, USAGE } from './options.ts';
 import { freePort, startProcess } from './process.ts';
 import { tellStory } from './story.ts';
 import { createTenant } from './tenant.ts';
 
 async function main({ keep: isKept, once, eu }: Options): Promise<void> {
-  // Whoever sits before it wants to look; a program wants it to end.
+  // In a terminal the demo stays open; in a pipe it ends.
   const keep = isKept || (process.stdout.isTTY && !once);
-  const began = performance.now();
+  const startedAt = performance.now();
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-demo-'));
   const backend = await startBackend('demo-backend-key');
   // A service is where it is looked for, also one that only runs through.
-  const wanted = Number(process.env['PORT'] ?? '');
-  const port = wanted > 0 ? wanted : await freePort(createServer);
+  const configuredPort = Number(process.env['PORT'] ?? '');
+  const port = configuredPort > 0 ? configuredPort : await freePort(createServer);
   const address = `http://localhost:${port}`;
   headline(eu ? EU_HEADLINE : 'Vidimus: a credential is issued, presented, verified and revoked');
   step('Starting the service on its embedded defaults (SQLite, local sealed keys, generated secrets)');
@@ -35,10 +35,10 @@ async function main({ keep: isKept, once, eu }: Options): Promise<void> {
     environment: { PORT: String(port), DATA_FOLDER: folder, OUTBOUND_ALLOW: '127.0.0.1/32', LOG_LEVEL: 'warn' },
   });
   const also: (() => Promise<void>)[] = [];
-  let ended = false;
+  let isEnded = false;
   const stop = async () => {
-    if (ended) return;
-    ended = true;
+    if (isEnded) return;
+    isEnded = true;
     await service.stop();
     await backend.close();
     for (const stops of also) await stops();
@@ -50,7 +50,7 @@ async function main({ keep: isKept, once, eu }: Options): Promise<void> {
       ? await tellEuropeanStory({ address, root: service.root, backend, onStop: (stops) => also.push(stops) })
       : await createTenant(address, service.root, backend);
     if (!eu) await tellStory(tenant, backend);
-    done(`Everything happened, in ${((performance.now() - began) / 1000).toFixed(1)} seconds.`);
+    printDone(`Everything happened, in ${((performance.now() - startedAt) / 1000).toFixed(1)} seconds.`);
     if (!keep) {
       fact('see it yourself', 'in a terminal, or with --keep, the service stays and prints a link to a playground');
       return await stop();

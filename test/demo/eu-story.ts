@@ -57,20 +57,20 @@ async function collect({ address, admin, wallet, reader }: Holder & { readonly a
   fact('issuer', issuer);
 
   step('4. It collects a person ID for two attested keys, and a driving licence (ISO mdoc)');
-  const first = await offer(admin, 'pre_authorized_code', 'pid');
-  const copies = await wallet.accept(first.uri, { batch: 2 });
+  const pidOffer = await offer(admin, 'pre_authorized_code', 'pid');
+  const copies = await wallet.accept(pidOffer.uri, { batch: 2 });
   assert.equal(copies.length, 2, 'a credential for each key');
   const [pid] = copies;
   assert(pid, 'the wallet received no credential');
   assert.equal(readableClaims(pid.text)['family_name'], CITIZEN.family_name);
   detail('wallet', 'attested by its provider, with a status that the service looks up, and bound by DPoP');
   fact('person ID', `${copies.length} copies, one for each attested key`);
-  const second = await offer(admin, 'authorization_code', 'mdl');
-  const [licence] = await wallet.acceptByCode(second.uri, approve);
+  const mdlOffer = await offer(admin, 'authorization_code', 'mdl');
+  const [licence] = await wallet.acceptByCode(mdlOffer.uri, approve);
   assert(licence, 'the wallet received no driving licence');
-  for (const { session } of [first, second]) assert.equal((await admin.get<Session>(`/session/${session}`)).status, 'completed');
+  for (const { session } of [pidOffer, mdlOffer]) assert.equal((await admin.get<Session>(`/session/${session}`)).status, 'completed');
   fact('driving licence', 'by a pushed request, PKCE and a page to approve');
-  return { pid, licence, offer: first };
+  return { pid, licence, offer: pidOffer };
 }
 
 async function refuseOthers(admin: AdminClient, stolen: Openid4vcWallet): Promise<void> {
@@ -79,58 +79,58 @@ async function refuseOthers(admin: AdminClient, stolen: Openid4vcWallet): Promis
     ['revoked', stolen],
     ['not attested', new Openid4vcWallet()],
   ] as const;
-  for (const [what, wallet] of wallets) {
+  for (const [description, wallet] of wallets) {
     const { uri } = await offer(admin, 'pre_authorized_code', 'pid');
-    const refused = await wallet.accept(uri).then(
+    const rejectionMessage = await wallet.accept(uri).then(
       () => undefined,
       (error: unknown) => String((error as Error).message),
     );
-    assert(refused !== undefined, `a wallet that is ${what} received a credential`);
-    const [, told] = /"error(?:_description)?\\?": ?\\?"([^"\\]+)/.exec(refused) ?? [];
-    fact(what, told ?? 'refused');
+    assert(rejectionMessage !== undefined, `a wallet that is ${description} received a credential`);
+    const [, errorText] = /"error(?:_description)?\\?": ?\\?"([^"\\]+)/.exec(rejectionMessage) ?? [];
+    fact(description, errorText ?? 'refused');
   }
 }
 
 async function show(holder: Holder, pid: StoredCredential, licence: StoredCredential): Promise<void> {
   step('6. A shop asks whether its customer is of age');
-  const age = await ask(holder, 'age-check');
-  const values = await answered(holder, age, await holder.wallet.present(age.read, pid));
+  const age = await fetchRequest(holder, 'age-check');
+  const values = await readResult(holder, age, await holder.wallet.present(age.read, pid));
   assert.deepEqual(values, { given_name: CITIZEN.given_name, age_over_18: true });
   fact('the shop learned', JSON.stringify(values));
 
   step('7. A car rental asks for the driving licence');
-  const rental = await ask(holder, 'licence-check');
+  const rental = await fetchRequest(holder, 'licence-check');
   const device = presentLicence(rental.read, licence);
-  const shown = await answered(holder, rental, await holder.wallet.answer(rental.read, device));
-  assert.deepEqual(shown, LICENCE_CLAIMS);
-  fact('the car rental learned', JSON.stringify(shown));
+  const presentationResult = await readResult(holder, rental, await holder.wallet.answer(rental.read, device));
+  assert.deepEqual(presentationResult, LICENCE_CLAIMS);
+  fact('the car rental learned', JSON.stringify(presentationResult));
 }
 
-async function revoke(holder: Holder, issued: { readonly session: string }, pid: StoredCredential): Promise<void> {
+async function revoke(holder: Holder, issuedSession: { readonly session: string }, pid: StoredCredential): Promise<void> {
   step('8. The ministry revokes the person ID, and it is refused');
-  await holder.admin.post('/session/revoke', { sessionId: issued.session, status: 1 });
-  const { session, read } = await ask(holder, 'age-check');
+  await holder.admin.post('/session/revoke', { sessionId: issuedSession.session, status: 1 });
+  const { session, read } = await fetchRequest(holder, 'age-check');
   const answer = await holder.wallet.present(read, pid);
   assert.equal(answer.status, 400, 'a revoked credential must be refused');
-  const refused = await holder.admin.get<Session>(`/session/${session}`);
-  assert.match(JSON.stringify(refused), /status_revoked/, 'the operator sees why');
-  fact('why', String(refused.failure?.message));
+  const rejectedSession = await holder.admin.get<Session>(`/session/${session}`);
+  assert.match(JSON.stringify(rejectedSession), /status_revoked/, 'the operator sees why');
+  fact('why', String(rejectedSession.failure?.message));
 }
 
-type Asked = { readonly session: string; readonly read: PresentationRequest };
-type Answered = { readonly status: number; readonly body: Readonly<Record<string, unknown>> };
+type FetchedRequest = { readonly session: string; readonly read: PresentationRequest };
+type WalletResponse = { readonly status: number; readonly body: Readonly<Record<string, unknown>> };
 
-async function ask({ admin, wallet, reader }: Holder, requestId: string): Promise<Asked> {
+async function fetchRequest({ admin, wallet, reader }: Holder, requestId: string): Promise<FetchedRequest> {
   const body = { response_type: 'uri', requestId };
   const { uri, session } = await admin.post<{ uri: string; session: string }>('/verifier/offer', body);
   const read = await wallet.readRequest(uri);
-  const who = await reader.checkRequest(read.signedBy, read.payload);
-  detail('the wallet reads', `signed under an authority on the list, registered for every claim; asked by ${who}`);
+  const verifierName = await reader.checkRequest(read.signedBy, read.payload);
+  detail('the wallet reads', `signed under an authority on the list, registered for every claim; asked by ${verifierName}`);
   return { session, read };
 }
 
 /** The browser comes back with the code, without which the service shows nothing. @returns what was shown. */
-async function answered({ admin }: Holder, { session }: Asked, answer: Answered): Promise<unknown> {
+async function readResult({ admin }: Holder, { session }: FetchedRequest, answer: WalletResponse): Promise<unknown> {
   assert.equal(answer.status, 200, `the presentation was refused: ${JSON.stringify(answer.body)}`);
   const back = new URL(String(answer.body['redirect_uri']));
   assert.equal(back.origin + back.pathname, DONE);

@@ -4,7 +4,7 @@ import type { DemoBackend } from './backend.ts';
 import { detail, fact, step } from './narrator.ts';
 import { type DemoTenant, example } from './tenant.ts';
 
-/** Where the browser is sent back to. */
+/** Redirect URI of the browser. */
 export const DONE = 'https://shop.example/done';
 
 /** One use for each copy, two copies at a time. */

@@ -6,13 +6,13 @@ import type { PresentationRequest, StoredCredential } from '../wallets/openid4vc
 const DOC_TYPE = 'org.iso.18013.5.1.mDL';
 const NAMESPACE = 'org.iso.18013.5.1';
 
-/** What the car rental asks for, as the ministry issued it. */
+/** The claims that the car rental requests, with their issued values. */
 export const LICENCE_CLAIMS = {
   [NAMESPACE]: { document_number: 'EX-1234567', driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01' }] },
 };
 
 /**
- * The packages of the wallet know no mdocs, so the device's part is made here: the elements that were asked for, and a
+ * The packages of the wallet do not support mdocs, so this makes the device response: the requested elements, and a
  * signature over this request (ISO/IEC 18013-5 section 9.1.3, OpenID4VP 1.0 appendix B.2.6.1).
  */
 export function presentLicence({ clientId, payload }: PresentationRequest, { text, holder }: StoredCredential): Record<string, string[]> {
@@ -23,7 +23,7 @@ export function presentLicence({ clientId, payload }: PresentationRequest, { tex
     nonce: String(payload['nonce']),
     encryptionKey: jwks.keys[0],
   });
-  const shown = Object.keys(LICENCE_CLAIMS[NAMESPACE] ?? {});
+  const shownElements = Object.keys(LICENCE_CLAIMS[NAMESPACE] ?? {});
   const device = { text, holder, docType: DOC_TYPE };
-  return { licence: [deviceResponse(device, transcript, shown)] };
+  return { licence: [deviceResponse(device, transcript, shownElements)] };
 }

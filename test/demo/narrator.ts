@@ -17,11 +17,11 @@ export function fact(label: string, text: string): void {
   console.log(`  ${styleText('green', `${label}:`)} ${text}`);
 }
 
-export function done(text: string): void {
+export function printDone(text: string): void {
   console.log(`\n${styleText(['bold', 'green'], text)}\n`);
 }
 
-/** What somebody who meets this can do about it. */
+/** Advice for errors. */
 const ADVICE: readonly [RegExp, string][] = [
   [/^port \d+ is taken/, 'Another program listens there, perhaps a demo that was kept. End it, or set PORT.'],
   [/^the service did not start/, 'The lines above are what the service said. Run `npm ci`, then the demo again.'],
@@ -36,6 +36,6 @@ const OTHERWISE =
 export function explain(error: unknown): string {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
   const reason = cause instanceof Error ? `${message} (${cause.message})` : message;
-  const [, advice = OTHERWISE] = ADVICE.find(([words]) => words.test(reason)) ?? [];
+  const [, advice = OTHERWISE] = ADVICE.find(([pattern]) => pattern.test(reason)) ?? [];
   return `The demo failed: ${reason.trim()}\nWhat to do: ${advice}`;
 }

@@ -11,10 +11,10 @@ export const USAGE = `usage: ${process.env['VIDIMUS_USAGE'] ?? 'npm run demo -- 
   --help   says this
 PORT names the port of the service; otherwise it takes a free one.`;
 
-export function readOptions(given: readonly string[]): Options | 'help' | { readonly fault: string } {
+export function readOptions(args: readonly string[]): Options | 'help' | { readonly fault: string } {
   try {
     const flag = { type: 'boolean', default: false } as const;
-    const { values } = parseArgs({ args: [...given], options: { keep: flag, once: flag, eu: flag, help: flag } });
+    const { values } = parseArgs({ args: [...args], options: { keep: flag, once: flag, eu: flag, help: flag } });
     if (values.help) return 'help';
     if (values.keep && values.once) return { fault: '--keep and --once exclude each other' };
     return { keep: values.keep, once: values.once, eu: values.eu };

@@ -10,7 +10,7 @@ export type ServiceProcess = {
   /** The generated client that manages tenants. */
   readonly root: { readonly clientId: string; readonly secret: string };
   readonly process: ChildProcess;
-  /** What the start printed: it opens the console, logged in, once. */
+  /** The printed link, which opens a logged-in console once. */
   consoleLink(): Promise<string>;
   stop(): Promise<void>;
 };
@@ -22,7 +22,7 @@ const START_MS = 120_000;
 /** The one of these that `fetch` does not call (WHATWG Fetch section 2.9). */
 const BAD_PORT = 10_080;
 
-/** A port that is free now, and that no other process of one run of the tests is told of. */
+/** A free port that no other process of the test run gets. */
 export async function freePort(createServer: typeof createTcpServer): Promise<number> {
   const worker = Number(process.env['MOCHA_WORKER_ID'] ?? 0) % PORTS.processes;
   for (;;) {
@@ -45,7 +45,7 @@ export async function startProcess(options: {
   readonly environment: Readonly<Record<string, string>>;
 }): Promise<ServiceProcess> {
   const { port } = new URL(options.address);
-  // Whoever has it would be taken for the service that is started here.
+  // Another program on the port would be mistaken for the started service.
   if (!(await isFree(Number(port), createTcpServer))) throw new Error(`port ${port} is in use; set PORT to another one`);
   // Built, it is started as it was built.
   const ending = extname(fileURLToPath(import.meta.url));
@@ -56,7 +56,7 @@ export async function startProcess(options: {
   });
   const output: string[] = [];
   child.stderr?.on('data', (chunk: Buffer) => output.push(chunk.toString()));
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const deadline = performance.now() + START_MS;
   while (!(await healthy(options.address))) {
     if (child.exitCode !== null || performance.now() > deadline) {
@@ -72,12 +72,12 @@ export async function startProcess(options: {
     consoleLink: () => printedLink(output, performance.now() + 2_000),
     async stop() {
       child.kill('SIGTERM');
-      await ended;
+      await exited;
     },
   };
 }
 
-/** It is printed when the service serves, or a moment later. */
+/** The link is printed when the service is ready, or slightly later. */
 async function printedLink(output: readonly string[], deadline: number): Promise<string> {
   for (;;) {
     const link = /^Console: (\S+#ticket=\S+)/m.exec(output.join(''))?.[1];

@@ -60,48 +60,48 @@ export async function tellStory({ admin }: DemoTenant, backend: DemoBackend): Pr
   fact('the wallet reports', String(session.notifications?.[0]?.['event']));
 
   step('4. A shop asks whether its customer is of age');
-  const first = await present(admin, wallet, credential);
-  assert.equal(first.answer.status, 200, `the presentation was refused: ${JSON.stringify(first.answer.body)}`);
-  const verified = await admin.get<Session>(`/session/${first.session}`);
+  const firstResult = await present(admin, wallet, credential);
+  assert.equal(firstResult.answer.status, 200, `the presentation was refused: ${JSON.stringify(firstResult.answer.body)}`);
+  const verified = await admin.get<Session>(`/session/${firstResult.session}`);
   assert.equal(verified.status, 'completed');
-  const presented = backend.calls.filter((call) => call.path === '/presented').at(-1);
-  const entries = (presented?.body['credentials'] ?? []) as { values?: Record<string, unknown> }[];
+  const webhookCall = backend.calls.filter((call) => call.path === '/presented').at(-1);
+  const entries = (webhookCall?.body['credentials'] ?? []) as { values?: Record<string, unknown> }[];
   const values = entries[0]?.values;
   assert.deepEqual(values, { given_name: CITIZEN.given_name, age_over_18: true }, 'only what was asked arrives');
   detail('verified', 'issuer signature, certificate chain, validity, key binding, nonce, audience and status');
   fact('the shop learned', JSON.stringify(values));
-  fact('the browser goes to', String(first.answer.body['redirect_uri']));
+  fact('the browser goes to', String(firstResult.answer.body['redirect_uri']));
 
   step('5. A car rental asks for the driving licence');
   await showLicence(admin, wallet, mdoc);
 
   step('6. The ministry revokes the credential');
-  const revoked = await admin.post('/session/revoke', { sessionId: offer.session, status: 1 });
-  detail('POST /session/revoke', JSON.stringify(revoked));
+  const revocation = await admin.post('/session/revoke', { sessionId: offer.session, status: 1 });
+  detail('POST /session/revoke', JSON.stringify(revocation));
 
   step('7. The wallet presents it again, and is refused');
-  const second = await present(admin, wallet, credential);
-  assert.equal(second.answer.status, 400, 'a revoked credential must be refused');
-  detail('the wallet was told', JSON.stringify(second.answer.body));
-  const refused = await admin.get<Session>(`/session/${second.session}`);
-  assert.equal(refused.status, 'failed');
+  const secondResult = await present(admin, wallet, credential);
+  assert.equal(secondResult.answer.status, 400, 'a revoked credential must be refused');
+  detail('the wallet was told', JSON.stringify(secondResult.answer.body));
+  const rejectedSession = await admin.get<Session>(`/session/${secondResult.session}`);
+  assert.equal(rejectedSession.status, 'failed');
   const error = backend.calls.filter((call) => call.path === '/presented').at(-1)?.body['credentials'];
-  assert.match(JSON.stringify(refused), /status_revoked/, 'the operator sees why');
+  assert.match(JSON.stringify(rejectedSession), /status_revoked/, 'the operator sees why');
   fact('session', 'failed');
-  fact('why', String(refused.failure?.message));
+  fact('why', String(rejectedSession.failure?.message));
   fact('the backend was told', JSON.stringify(error));
 }
 
 async function present(admin: AdminClient, wallet: Openid4vcWallet, credential: StoredCredential) {
-  const { session, read } = await ask(admin, wallet, 'age-check');
-  const answer = await wallet.present(read, credential);
+  const { session, read: fetchedRequest } = await fetchRequest(admin, wallet, 'age-check');
+  const answer = await wallet.present(fetchedRequest, credential);
   detail('the wallet sends', `an encrypted presentation; answer ${answer.status}`);
   return { session, answer };
 }
 
 async function showLicence(admin: AdminClient, wallet: Openid4vcWallet, mdoc: StoredCredential) {
-  const { session, read } = await ask(admin, wallet, 'licence-check');
-  const answer = await wallet.answer(read, presentLicence(read, mdoc));
+  const { session, read: fetchedRequest } = await fetchRequest(admin, wallet, 'licence-check');
+  const answer = await wallet.answer(fetchedRequest, presentLicence(fetchedRequest, mdoc));
   detail('the wallet sends', `an encrypted DeviceResponse; answer ${answer.status}`);
   assert.equal(answer.status, 200, `the licence was refused: ${JSON.stringify(answer.body)}`);
   const { status, credentials } = await admin.get<Session>(`/session/${session}`);
@@ -112,12 +112,12 @@ async function showLicence(admin: AdminClient, wallet: Openid4vcWallet, mdoc: St
   fact('the car rental learned', JSON.stringify(LICENCE_CLAIMS));
 }
 
-async function ask(admin: AdminClient, wallet: Openid4vcWallet, requestId: string) {
+async function fetchRequest(admin: AdminClient, wallet: Openid4vcWallet, requestId: string) {
   const body = { response_type: 'uri', requestId };
   const { uri, session } = await admin.post<{ uri: string; session: string }>('/verifier/offer', body);
   detail('POST /verifier/offer', `session ${session}`);
-  const read = await wallet.readRequest(uri);
-  const asked = Object.values(read.asked).flat().join(', ');
-  detail('the wallet reads', `signed by ${read.clientId.slice(0, 40)}…, asks for ${asked}`);
-  return { session, read };
+  const fetchedRequest = await wallet.readRequest(uri);
+  const requestedClaims = Object.values(fetchedRequest.asked).flat().join(', ');
+  detail('the wallet reads', `signed by ${fetchedRequest.clientId.slice(0, 40)}…, asks for ${requestedClaims}`);
+  return { session, read: fetchedRequest };
 }

@@ -52,21 +52,21 @@ describe('The compose file', () => {
     const schema = JSON.parse(JSON.stringify(composeSchema), (key, value) => (key === 'id' || key === '$schema' ? undefined : value));
     const validate = new Ajv2019({ strict: false, validateFormats: false }).compile(schema as object);
     expect(validate(compose), JSON.stringify(validate.errors)).to.equal(true);
-    const broken = { ...compose, services: { ...compose.services, nginx: { imagine: 'nginx' } } };
-    expect(validate(broken)).to.equal(false);
+    const invalidCompose = { ...compose, services: { ...compose.services, nginx: { imagine: 'nginx' } } };
+    expect(validate(invalidCompose)).to.equal(false);
   });
 
   it('references only files, services and volumes that exist', () => {
-    for (const [name, { volumes = [], secrets = [], networks, depends_on: before = {} }] of services) {
+    for (const [name, { volumes = [], secrets = [], networks, depends_on: dependencies = {} }] of services) {
       for (const volume of volumes) {
-        const [from = ''] = volume.split(':');
-        const isThere = from.startsWith('./') ? existsSync(join(DEPLOY, from)) : from in compose.volumes;
-        expect(isThere, `${name}: ${volume}`).to.equal(true);
+        const [source = ''] = volume.split(':');
+        const isAvailable = source.startsWith('./') ? existsSync(join(DEPLOY, source)) : source in compose.volumes;
+        expect(isAvailable, `${name}: ${volume}`).to.equal(true);
       }
       for (const secret of secrets) expect(compose.secrets, name).to.have.property(typeof secret === 'string' ? secret : secret.source);
       for (const network of Array.isArray(networks) ? networks : Object.keys(networks as object))
         expect(compose.networks, name).to.have.property(network);
-      for (const other of Object.keys(before)) expect(compose.services, name).to.have.property(other);
+      for (const dependency of Object.keys(dependencies)) expect(compose.services, name).to.have.property(dependency);
     }
   });
 
@@ -83,18 +83,18 @@ describe('The compose file', () => {
   });
 
   it('makes the processes trust only the proxy for client addresses, and binds their ports to the machine itself', () => {
-    const addressOf = (name: string) =>
+    const serviceAddress = (name: string) =>
       (compose.services[name]?.networks as { front?: { ipv4_address?: string } } | undefined)?.front?.ipv4_address;
-    const proxy = addressOf('nginx');
+    const proxy = serviceAddress('nginx');
     expect(proxy).to.be.a('string');
     for (const name of ['vidimus-1', 'vidimus-2']) expect(compose.services[name]?.environment?.['TRUST_PROXY'], name).to.equal(proxy);
-    expect(new Set(['nginx', 'vidimus-1', 'vidimus-2'].map(addressOf)).size).to.equal(3);
+    expect(new Set(['nginx', 'vidimus-1', 'vidimus-2'].map(serviceAddress)).size).to.equal(3);
   });
 
   it('waits for healthy containers, and every container has a health check', () => {
-    for (const [name, { healthcheck, depends_on: before = {} }] of services) {
+    for (const [name, { healthcheck, depends_on: dependencies = {} }] of services) {
       expect(healthcheck?.test, name).to.be.an('array');
-      for (const { condition } of Object.values(before)) expect(condition, name).to.equal('service_healthy');
+      for (const { condition } of Object.values(dependencies)) expect(condition, name).to.equal('service_healthy');
     }
     for (const name of ['vidimus-1', 'vidimus-2']) expect(compose.services[name]?.healthcheck?.test.join(' ')).to.include('/health/ready');
   });
@@ -115,8 +115,8 @@ describe('The compose file', () => {
       for (const name of Object.keys(environment)) expect(name).to.not.match(/SECRET|PASSWORD$|DATABASE_URL|AMQP_URL/);
     const file = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8');
     const [, command = ''] = /^CMD (\[.*\])$/m.exec(file) ?? [];
-    const own = compose.services['vidimus-1']?.command?.filter((word) => !word.startsWith('--env-file'));
-    expect(own).to.deep.equal(JSON.parse(command));
+    const ownCommand = compose.services['vidimus-1']?.command?.filter((argument) => !argument.startsWith('--env-file'));
+    expect(ownCommand).to.deep.equal(JSON.parse(command));
   });
 
   it('starts the processes at the addresses that the proxy uses', () => {
@@ -137,7 +137,7 @@ describe('The compose file', () => {
     const filled = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, value.replace(/^\$\{\w+:-(.*)\}$/, '$1')]));
     const settings = readSettings({ ...secrets, ...filled, PUBLIC_URL, KMS_CONFIG: join(folder, 'compose/kms.json') });
     expect(settings.KMS.providers).to.have.keys('local', 'house');
-    // The database and the broker are on a network that nobody else is on.
+    // The database and the broker are on a separate network.
     const advice = checkDefaults(settings).filter(
       ({ outcome, message }) => outcome !== 'ok' && !/the connection to the (database|broker) /.test(message),
     );
@@ -182,10 +182,10 @@ describe('The compose file', () => {
 
   it('keeps existing secrets', () => {
     makeSecrets();
-    const read = () => readFileSync(join(folder, 'compose/secrets/vidimus.env'), 'utf8');
-    const before = read();
+    const readSecrets = () => readFileSync(join(folder, 'compose/secrets/vidimus.env'), 'utf8');
+    const secretsBefore = readSecrets();
     makeSecrets();
-    expect(read()).to.equal(before);
-    expect(before).to.include(readFileSync(join(folder, 'compose/secrets/postgres-password'), 'utf8'));
+    expect(readSecrets()).to.equal(secretsBefore);
+    expect(secretsBefore).to.include(readFileSync(join(folder, 'compose/secrets/postgres-password'), 'utf8'));
   });
 });

@@ -57,16 +57,16 @@ function suite(kind: DatabaseKind) {
     });
 
     const get = async (path: string) => (await calls.call('GET', path, { token })).body;
-    /** Of the call that the backend got last. */
+    /** Signature headers of the last call to the backend. */
     const signature = async () => {
-      const held = await issue(asService(calls), { id: 'acme', token }, 'kept');
-      const before = backend.calls.length;
-      const shown = await present(asService(calls), await requestPresentation(asService(calls), token, 'check'), held);
-      expect(shown.status, shown.text).to.equal(200);
-      expect(backend.calls.length).to.equal(before + 1);
+      const credential = await issue(asService(calls), { id: 'acme', token }, 'kept');
+      const callsBefore = backend.calls.length;
+      const presentationResponse = await present(asService(calls), await requestPresentation(asService(calls), token, 'check'), credential);
+      expect(presentationResponse.status, presentationResponse.text).to.equal(200);
+      expect(backend.calls.length).to.equal(callsBefore + 1);
       return backend.calls.at(-1)?.headers['webhook-signature'];
     };
-    const revokedOf = async () => {
+    const readRevoked = async () => {
       const json = { claims: { number: PERSON.number } };
       const { status, body } = await calls.call('POST', '/credentials/revoke-by-subject', { token, json });
       expect(status, JSON.stringify(body)).to.equal(201);
@@ -74,61 +74,61 @@ function suite(kind: DatabaseKind) {
     };
 
     it('keeps features of later releases as docs/reference/compatibility.md states, and neither runs nor loses the others', async () => {
-      const first = await releases.start('present', port);
+      const presentRelease = await releases.start('present', port);
       ({ token } = await createTenant(calls, 'acme'));
       for (const id of ['kept', 'written']) await createResource(calls, token, '/issuer/credentials', credential(id));
       await createResource(calls, token, '/verifier/config', query(backend.url));
       expect(await signature(), 'of this release').to.match(/^v1,/);
       const rootToken = await calls.rootToken();
-      const { token: own } = await createTenant(calls, 'bound', { profile: 'haip' });
+      const { token: boundToken } = await createTenant(calls, 'bound', { profile: 'haip' });
       const json = { ...query(backend.url), trustAnchors: [], responseMode: 'direct_post' };
-      const refused = await calls.call('POST', '/verifier/config', { token: own, json });
-      expect(refused.status, 'what its profile refuses').to.equal(400);
+      const rejection = await calls.call('POST', '/verifier/config', { token: boundToken, json });
+      expect(rejection.status, 'rejected by its profile').to.equal(400);
       const kiosk = { clientId: 'kiosk', secret: 'secret-of-the-kiosk-0123456789', roles: ['issuance:offer'] };
       await createResource(calls, token, '/client', kiosk);
-      const ended = await calls.token('kiosk', kiosk.secret);
+      const expiredToken = await calls.token('kiosk', kiosk.secret);
       expect((await calls.call('POST', '/client/kiosk/rotate-secret', { token })).status).to.equal(201);
-      const statusWith = async (of: string) => (await calls.call('GET', '/session', { token: of })).status;
-      expect(await statusWith(ended), 'a token of a secret that was rotated').to.equal(401);
-      await stop(first);
+      const sessionStatus = async (bearer: string) => (await calls.call('GET', '/session', { token: bearer })).status;
+      expect(await sessionStatus(expiredToken), 'a token of a secret that was rotated').to.equal(401);
+      await stop(presentRelease);
 
-      const former = await releases.start('first', port);
-      const shown = (await calls.call('GET', '/tenant/bound', { token: rootToken })).body;
-      expect(shown.id, 'the tenant').to.equal('bound');
-      expect(shown, 'its profile').to.not.have.property('profile');
-      const taken = await calls.call('POST', '/verifier/config', { token: own, json });
-      expect(taken.status, `what the profile refuses: ${taken.text}`).to.equal(201);
+      const formerRelease = await releases.start('first', port);
+      const tenantResponse = (await calls.call('GET', '/tenant/bound', { token: rootToken })).body;
+      expect(tenantResponse.id, 'the tenant').to.equal('bound');
+      expect(tenantResponse, 'its profile').to.not.have.property('profile');
+      const acceptedResponse = await calls.call('POST', '/verifier/config', { token: boundToken, json });
+      expect(acceptedResponse.status, `rejected by the profile: ${acceptedResponse.text}`).to.equal(201);
       expect(await get('/issuer/credentials/kept')).to.not.have.property('subjectClaims');
-      expect(await statusWith(ended), 'the same token').to.equal(200);
+      expect(await sessionStatus(expiredToken), 'the same token').to.equal(200);
       const change = { token, json: { lifeTime: 86_400 } };
-      const written = await calls.call('PATCH', '/issuer/credentials/written', change);
-      expect(written.status, written.text).to.equal(200);
+      const patchResponse = await calls.call('PATCH', '/issuer/credentials/written', change);
+      expect(patchResponse.status, patchResponse.text).to.equal(200);
       expect(await signature(), 'of the first release').to.equal(undefined);
-      const asked = await calls.call('POST', '/credentials/revoke-by-subject', { token, json: {} });
-      expect(asked.status, 'revoke all of one person').to.equal(404);
-      await stop(former);
+      const revocationResponse = await calls.call('POST', '/credentials/revoke-by-subject', { token, json: {} });
+      expect(revocationResponse.status, 'revoke all of one person').to.equal(404);
+      await stop(formerRelease);
 
       await releases.start('present', port);
-      const again = (await calls.call('GET', '/tenant/bound', { token: await calls.rootToken() })).body;
-      expect(again.profile, 'the profile, which was kept').to.equal('haip');
+      const tenantAfterwards = (await calls.call('GET', '/tenant/bound', { token: await calls.rootToken() })).body;
+      expect(tenantAfterwards.profile, 'the profile, which was kept').to.equal('haip');
       expect((await get('/issuer/credentials/kept')).subjectClaims).to.deep.equal([['number']]);
       expect((await get('/issuer/credentials/written')).subjectClaims ?? null, 'lost').to.equal(null);
       expect(await signature()).to.match(/^v1,/);
-      expect(await statusWith(ended)).to.equal(401);
-      expect(await revokedOf(), 'all but the one that the first release issued').to.equal(2);
+      expect(await sessionStatus(expiredToken)).to.equal(401);
+      expect(await readRevoked(), 'all except the one of the first release').to.equal(2);
     });
 
     it('does not start with a master secret in Vault', async () => {
       for (const MASTER_SECRET of ['vault:house:vidimus', 'vault:house:a-key-with-quite-a-long-name']) {
-        const other = new Releases(`http://localhost:${port}`, { DATABASE_URL: database?.url ?? '', MASTER_SECRET });
+        const otherReleases = new Releases(`http://localhost:${port}`, { DATABASE_URL: database?.url ?? '', MASTER_SECRET });
         try {
-          const program = other.launch('first', await freePort(createServer));
+          const program = otherReleases.launch('first', await freePort(createServer));
           const served = await waitForAnswer(program, 'http://127.0.0.1:1', { seconds: 8 }).catch(() => false);
           expect(served).to.equal(false);
           expect(program.child.exitCode, `${MASTER_SECRET}: ${program.output()}`).to.equal(1);
         } finally {
           await stopPrograms();
-          other.remove();
+          otherReleases.remove();
         }
       }
     });

@@ -11,7 +11,7 @@ import { REQUIRED_VALUES, VALUES, writeSchemas } from '../support/kubernetes.ts'
 const TOOLS = process.env['DEPLOY_TOOLS'] ?? join(homedir(), '.cache/vidimus-tools');
 const CHART = fileURLToPath(new URL('../../deploy/helm/vidimus/', import.meta.url));
 const KUBERNETES = ['--kube-version', '1.34.0'];
-/** Of Kubernetes itself. */
+/** The API document of Kubernetes. */
 const KINDS = [
   ...['StatefulSet', 'Service', 'ServiceAccount', 'ConfigMap', 'Ingress'],
   ...['NetworkPolicy', 'PodDisruptionBudget', 'HorizontalPodAutoscaler'],
@@ -57,9 +57,9 @@ describe('Helm chart', function () {
   };
   const template = (values: object = {}) =>
     run('helm', ['template', 'acme', CHART, ...KUBERNETES, '--namespace', 'id', ...withValues(values)]);
-  const conform = (text: string, more: readonly string[] = []) => {
+  const conform = (text: string, extraArgs: readonly string[] = []) => {
     const location = `${join(folder, 'schemas')}/{{ .ResourceKind }}{{ .KindSuffix }}.json`;
-    return run('kubeconform', ['-strict', '-summary', '-schema-location', location, ...more], text);
+    return run('kubeconform', ['-strict', '-summary', '-schema-location', location, ...extraArgs], text);
   };
   const manifests = (values: object = {}) => {
     const { failed, output } = template(values);
@@ -69,8 +69,8 @@ describe('Helm chart', function () {
   const statefulSet = (values: object = {}) =>
     manifests(values).find(({ kind }) => kind === 'StatefulSet') as unknown as { metadata: { name: string }; spec: StatefulSetSpec };
 
-  for (const [what, values] of Object.entries({ ...VALUES, everything: Object.assign({}, ...Object.values(VALUES)) as object })) {
-    it(`is valid for Kubernetes with ${what}`, () => {
+  for (const [description, values] of Object.entries({ ...VALUES, everything: Object.assign({}, ...Object.values(VALUES)) as object })) {
+    it(`is valid for Kubernetes with ${description}`, () => {
       const linted = run('helm', ['lint', '--strict', CHART, ...KUBERNETES, ...withValues(values)]);
       expect(linted.failed, linted.output).to.equal(false);
       const { failed, output } = template(values);
@@ -84,13 +84,13 @@ describe('Helm chart', function () {
 
   it('is validated strictly: an unknown field is rejected', () => {
     const { output } = template();
-    for (const [former, planted] of [
+    for (const [originalText, invalidText] of [
       ['readOnlyRootFilesystem: true', 'readOnlyRootFileSystem: true'],
       ['podManagementPolicy: Parallel', 'podManagementPolicies: Parallel'],
       ['policyTypes:', 'policyTipes:'],
     ] as const) {
-      expect(output).to.include(former);
-      expect(conform(output.replace(former, planted)).failed, planted).to.equal(true);
+      expect(output).to.include(originalText);
+      expect(conform(output.replace(originalText, invalidText)).failed, invalidText).to.equal(true);
     }
   });
 
@@ -98,23 +98,23 @@ describe('Helm chart', function () {
     const page = readFileSync(new URL('../../docs/guides/kubernetes.md', import.meta.url), 'utf8');
     const commands = [...page.replaceAll(/ \\\n */g, ' ').matchAll(/^helm (?:install|upgrade) (vidimus .*)$/gm)];
     expect(commands).to.have.length(2);
-    const [installed = '', upgraded = ''] = commands.map(([, words = '']) =>
-      words
+    const [installed = '', upgraded = ''] = commands.map(([, helmArgs = '']) =>
+      helmArgs
         .replace('deploy/helm/vidimus', CHART)
         .replace('sha256:…', `sha256:${'0'.repeat(64)}`)
         .replace(/=deploy\//, `=${join(CHART, '../../')}`),
     );
     // What is upgraded has the values of before.
-    const both = `${installed} ${upgraded.replace(/^vidimus \S+ --reuse-values /, '')}`;
-    for (const words of [installed, both]) {
-      const { failed, output } = run('helm', ['template', ...words.split(' '), ...KUBERNETES]);
+    const bothSets = `${installed} ${upgraded.replace(/^vidimus \S+ --reuse-values /, '')}`;
+    for (const helmArgs of [installed, bothSets]) {
+      const { failed, output } = run('helm', ['template', ...helmArgs.split(' '), ...KUBERNETES]);
       expect(failed, output).to.equal(false);
       expect(output).to.include(`registry.acme.example/vidimus@sha256:000`);
     }
   });
 
   it('rejects values that cannot work, or that contain a secret', () => {
-    for (const [what, values] of [
+    for (const [description, values] of [
       ['no secret', { existingSecret: '' }],
       ['no public address', { settings: {} }],
       ['an address without TLS', { settings: { PUBLIC_URL: 'http://id.acme.example' } }],
@@ -123,8 +123,8 @@ describe('Helm chart', function () {
       ['a setting that is a number', { settings: { ...REQUIRED_VALUES.settings, DATABASE_POOL: 10 } }],
       ['a digest that is none', { image: { repository: 'v', digest: 'latest' } }],
       // Of Kubernetes an empty list is everybody.
-      ['nobody who may call', { networkPolicy: { from: [] } }],
-      ['nobody who may read metrics', { networkPolicy: { metricsFrom: [] }, metrics: { enabled: true } }],
+      ['no allowed callers', { networkPolicy: { from: [] } }],
+      ['no allowed readers of metrics', { networkPolicy: { metricsFrom: [] }, metrics: { enabled: true } }],
       ['a misspelt value', { replica: 2 }],
       ['the user root', { podSecurityContext: { runAsUser: 0 } }],
       ['a pod that may run as root', { podSecurityContext: { runAsNonRoot: false } }],
@@ -133,7 +133,7 @@ describe('Helm chart', function () {
       ['an ingress without a host', { ingress: { enabled: true } }],
       ['rules that are missing', { metrics: { enabled: true, prometheusRule: { enabled: true } } }],
     ] as const)
-      expect(template(values).failed, what).to.equal(true);
+      expect(template(values).failed, description).to.equal(true);
   });
 
   it('runs without root and without privileges, and writes into two volumes only', () => {
@@ -179,7 +179,7 @@ describe('Helm chart', function () {
     expect(grace).to.be.greaterThan(drains + 10);
   });
 
-  it('has only known settings, takes secrets by reference, and restarts when the key configuration changes', () => {
+  it('has only known settings, references secrets, and restarts when the key configuration changes', () => {
     const { containers } = statefulSet({ ...VALUES['metrics'], ...VALUES['keys in Vault'] }).spec.template.spec;
     for (const { name, value } of containers[0]?.env ?? []) {
       expect(isSetting(name), name).to.equal(true);
@@ -191,14 +191,14 @@ describe('Helm chart', function () {
   });
 
   it('gives each pod a persistent volume for /data, of the default class unless another one is named', () => {
-    const claimOf = (values: object = {}) => statefulSet(values).spec.volumeClaimTemplates?.[0];
+    const volumeClaim = (values: object = {}) => statefulSet(values).spec.volumeClaimTemplates?.[0];
     // Values of a release before, which --reuse-values takes, have no persistence.
     for (const values of [{}, { persistence: null }])
-      expect(claimOf(values)).to.deep.include({
+      expect(volumeClaim(values)).to.deep.include({
         metadata: { name: 'data', labels: { 'app.kubernetes.io/name': 'vidimus', 'app.kubernetes.io/instance': 'acme' } },
         spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
       });
-    expect(claimOf({ persistence: { storageClass: 'ssd', size: '2Gi' } })?.spec).to.deep.equal({
+    expect(volumeClaim({ persistence: { storageClass: 'ssd', size: '2Gi' } })?.spec).to.deep.equal({
       accessModes: ['ReadWriteOnce'],
       storageClassName: 'ssd',
       resources: { requests: { storage: '2Gi' } },
@@ -214,13 +214,13 @@ describe('Helm chart', function () {
     expect(spec.persistentVolumeClaimRetentionPolicy).to.equal(undefined);
   });
 
-  it('starts all pods at once, and scales its StatefulSet', () => {
-    const all = manifests(VALUES['as many as are needed']);
+  it('starts all pods in parallel, and scales its StatefulSet', () => {
+    const allManifests = manifests(VALUES['as many as are needed']);
     const { metadata, spec } = statefulSet(VALUES['as many as are needed']);
     expect([spec.podManagementPolicy, spec.updateStrategy]).to.deep.equal(['Parallel', { type: 'RollingUpdate' }]);
-    const scaler = all.find(({ kind }) => kind === 'HorizontalPodAutoscaler');
+    const scaler = allManifests.find(({ kind }) => kind === 'HorizontalPodAutoscaler');
     expect(scaler?.spec['scaleTargetRef']).to.deep.equal({ apiVersion: 'apps/v1', kind: 'StatefulSet', name: metadata.name });
-    const names = all.filter(({ kind }) => kind === 'Service').map((service) => service.metadata.name);
+    const names = allManifests.filter(({ kind }) => kind === 'Service').map((service) => service.metadata.name);
     expect(names).to.include(spec.serviceName);
   });
 
@@ -230,18 +230,18 @@ describe('Helm chart', function () {
   });
 
   it('serves metrics on a port without an ingress', () => {
-    const all = manifests({ ...VALUES['metrics'], ...VALUES['an ingress'] });
-    const of = (kind: string) => all.filter((manifest) => manifest.kind === kind);
-    const [monitor] = of('ServiceMonitor');
+    const allManifests = manifests({ ...VALUES['metrics'], ...VALUES['an ingress'] });
+    const manifestsOf = (kind: string) => allManifests.filter((manifest) => manifest.kind === kind);
+    const [monitor] = manifestsOf('ServiceMonitor');
     if (monitor === undefined) throw new Error('there is no ServiceMonitor');
     expect(monitor.spec['endpoints']).to.deep.equal([{ port: 'metrics', path: '/metrics', interval: '30s' }]);
     const { matchLabels } = monitor.spec['selector'] as { matchLabels: object };
-    const chosen = of('Service').filter(({ metadata }) =>
+    const chosen = manifestsOf('Service').filter(({ metadata }) =>
       Object.entries(matchLabels).every(([name, value]) => (metadata as { labels?: Record<string, string> }).labels?.[name] === value),
     );
     expect(chosen.map(({ metadata }) => metadata.name)).to.deep.equal(['acme-metrics']);
-    expect(JSON.stringify(of('Ingress'))).to.not.include('metrics');
-    expect(of('PrometheusRule')[0]?.spec).to.deep.equal({
+    expect(JSON.stringify(manifestsOf('Ingress'))).to.not.include('metrics');
+    expect(manifestsOf('PrometheusRule')[0]?.spec).to.deep.equal({
       groups: [{ name: 'vidimus', rules: [{ alert: 'Down', expr: 'up == 0', for: '1m' }] }],
     });
     const alerts = new URL('../../deploy/alerts.yaml', import.meta.url);

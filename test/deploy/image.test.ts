@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Packages are half a gigabyte, which not every machine has in memory. */
 const ON_DISK = '/var/tmp';
 const isRoot = process.getuid?.() === 0;
-/** Who has nothing on this machine, where that can be. */
+/** An account without any rights on this machine, if available. */
 const USER = isRoot ? { user: 1000 } : {};
 
 describe('container image', function () {
@@ -24,7 +24,7 @@ describe('container image', function () {
     folder = mkdtempSync(join(ON_DISK, 'vidimus-image-'));
     chmodSync(folder, 0o755);
     image = buildImage(ROOT.replace(/\/$/, ''), folder);
-    // Ours may be where nobody else comes.
+    // The working folder may be inaccessible for that account.
     mkdirSync(join(folder, 'bin'));
     cpSync(process.execPath, join(folder, 'bin/node'));
     // What belongs to another account is read-only already.
@@ -78,7 +78,7 @@ describe('container image', function () {
       AUTH_CLIENT_ID: 'root',
       AUTH_CLIENT_SECRET: 'an operator has this secret',
     };
-    const before = stateOf(join(image.root, 'app'));
+    const stateBefore = fileSizes(join(image.root, 'app'));
     const [command = '', ...args] = image.command;
     const [check = '', ...checkArgs] = image.healthCommand;
     const options = { cwd: image.workingFolder, environment, ...USER };
@@ -92,12 +92,12 @@ describe('container image', function () {
     service.child.kill('SIGTERM');
     expect(await service.ended, service.output()).to.equal(0);
     expect(globSync('*', { cwd: join(image.root, 'data') })).to.include('vidimus.sqlite');
-    expect(stateOf(join(image.root, 'app'))).to.deep.equal(before);
+    expect(fileSizes(join(image.root, 'app'))).to.deep.equal(stateBefore);
   });
 });
 
-/** Of each file when it was changed. */
-function stateOf(folder: string): Readonly<Record<string, number>> {
+/** Modification time of each file. */
+function fileSizes(folder: string): Readonly<Record<string, number>> {
   const files = globSync('{*,dist/**,bootstrap/**}', { cwd: folder });
   return Object.fromEntries(files.map((file) => [file, lstatSync(join(folder, file)).mtimeMs]));
 }

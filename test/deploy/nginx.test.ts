@@ -12,7 +12,7 @@ import { stopPrograms } from '../support/programs.ts';
 import { createTenant } from '../support/test-service.ts';
 import { callerFor, WorkerService } from '../support/worker-service.ts';
 
-type Sent = {
+type NginxResponse = {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
@@ -46,10 +46,10 @@ describe('nginx with the configuration of deploy/', function () {
     await database?.drop();
   });
 
-  const send = (path: string, { body, ...options }: Sent = {}) =>
+  const send = (path: string, { body, ...options }: NginxResponse = {}) =>
     new Promise<Got>((resolve, reject) => {
       const { address = '', certificate: ca = '' } = nginx ?? {};
-      const sent = request(`${address}${path}`, { agent: false, ...options, ca }, (answer) => {
+      const clientRequest = request(`${address}${path}`, { agent: false, ...options, ca }, (answer) => {
         let text = '';
         answer.setEncoding('utf8').on('data', (chunk: string) => {
           text += chunk;
@@ -57,10 +57,10 @@ describe('nginx with the configuration of deploy/', function () {
         answer.once('error', reject);
         answer.once('end', () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text }));
       });
-      sent.once('error', reject);
-      sent.end(body);
+      clientRequest.once('error', reject);
+      clientRequest.end(body);
     });
-  /** What has to be there is made at one process. */
+  /** One process creates the resources. */
   const direct = () => callerFor((services[0] as WorkerService).address);
   const tenant = async (id: string) => (await createTenant(direct(), id)).token;
 
@@ -74,13 +74,13 @@ describe('nginx with the configuration of deploy/', function () {
     expect(redirected.status).to.equal(308);
     expect(redirected.headers.get('location')).to.equal('https://localhost/x?y=1');
     const port = Number(new URL(nginx?.address ?? '').port);
-    const refused = await new Promise<string>((resolve) => {
+    const connectionError = await new Promise<string>((resolve) => {
       const options = { port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' } as const;
       const socket = connect({ ...options, ciphers: 'DEFAULT@SECLEVEL=0' }, () => resolve('connected'));
       socket.once('error', () => resolve('refused'));
     });
-    expect(refused).to.equal('refused');
-    // Nobody is asked for a certificate.
+    expect(connectionError).to.equal('refused');
+    // No client certificate is requested.
     expect((await send('/.well-known/openid-credential-issuer/nobody')).status).to.equal(404);
   });
 
@@ -110,7 +110,7 @@ describe('nginx with the configuration of deploy/', function () {
     const { session } = body as { session: string };
     const { address = '', certificate: ca = '' } = nginx ?? {};
     const chunks: string[] = [];
-    const ended = new Promise<void>((resolve, reject) => {
+    const streamEnd = new Promise<void>((resolve, reject) => {
       const headers = { Authorization: `Bearer ${token}` };
       const stream = request(`${address}/session/${session}/events`, { ca, headers, agent: false }, (answer) => {
         answer.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk));
@@ -124,30 +124,30 @@ describe('nginx with the configuration of deploy/', function () {
     expect(chunks.join('')).to.include('"status":"active"');
     const removed = await callerFor((services[1] as WorkerService).address).call('DELETE', `/session/${session}`, { token });
     expect(removed.status).to.be.oneOf([200, 204]);
-    await ended;
+    await streamEnd;
   });
 
   it('overwrites forged headers with the address of the caller, and drops no other header', async () => {
-    const seen: IncomingHttpHeaders[] = [];
+    const receivedHeaders: IncomingHttpHeaders[] = [];
     const echo = createHttp({ maxHeaderSize: 65_536 }, (incoming, outgoing) => {
-      seen.push(incoming.headers);
+      receivedHeaders.push(incoming.headers);
       outgoing.end('{}');
     });
     await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
     const { port } = echo.address() as AddressInfo;
-    const former = nginx;
+    const formerNginx = nginx;
     nginx = await startNginx([port, port]);
     try {
       const proof = 'p'.repeat(12_000);
       const headers = { 'X-Forwarded-For': '9.9.9.9', 'X-Forwarded-Proto': 'ftp', 'X-Forwarded-Host': 'evil.example' };
       await send('/x', { headers: { ...headers, DPoP: proof, 'OAuth-Client-Attestation': proof, Authorization: 'DPoP t' } });
-      expect(seen[0]).to.include({
+      expect(receivedHeaders[0]).to.include({
         ...{ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'localhost' },
         ...{ dpop: proof, 'oauth-client-attestation': proof, authorization: 'DPoP t', host: 'localhost' },
       });
     } finally {
       await nginx.close();
-      nginx = former;
+      nginx = formerNginx;
       echo.close();
     }
   });
@@ -156,27 +156,27 @@ describe('nginx with the configuration of deploy/', function () {
     const token = await tenant('rolling');
     await createResource(direct(), token, '/issuer/credentials', credentialBody('pid', 'signing'));
     const failed: string[] = [];
-    let answered = 0;
-    let isOver = false;
+    let answeredCount = 0;
+    let isStopped = false;
     const load = async (agent: Agent | false) => {
-      while (!isOver) {
-        const sent = {
+      while (!isStopped) {
+        const requestOptions = {
           method: 'POST',
           headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
           body: JSON.stringify(offerBody('pid')),
         };
-        const status = await send('/issuer/offer', { ...sent, agent }).then(
+        const status = await send('/issuer/offer', { ...requestOptions, agent }).then(
           (answer) => answer.status,
           (error: Error) => error.message,
         );
-        if (status === 201) answered++;
+        if (status === 201) answeredCount++;
         else failed.push(String(status));
       }
     };
     const agents = Array.from({ length: 3 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
     const loads = [...agents, false as const].map(load);
     for (const [index, port] of ports.entries()) {
-      const before = answered;
+      const answeredBefore = answeredCount;
       const old = services[index] as WorkerService;
       old.process.kill('SIGTERM');
       expect(await old.ended, old.errors).to.equal(0);
@@ -184,9 +184,9 @@ describe('nginx with the configuration of deploy/', function () {
       while ((await fetch(`http://localhost:${port}/health/ready`)).status !== 200) await setTimeout(50);
       // For so long nginx leaves one alone that took no connection.
       await setTimeout(2_500);
-      expect(answered - before).to.be.greaterThan(20);
+      expect(answeredCount - answeredBefore).to.be.greaterThan(20);
     }
-    isOver = true;
+    isStopped = true;
     await Promise.all(loads);
     for (const agent of agents) agent.destroy();
     expect(failed, nginx?.program.output()).to.deep.equal([]);

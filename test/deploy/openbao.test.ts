@@ -33,15 +33,15 @@ describeWithOpenBao('OpenBao with the configuration of deploy/ and docs/guides/d
     mkdirSync(join(folder, 'data'));
     const file = join(folder, 'deploy/compose/openbao.hcl');
     let text = readFileSync(file, 'utf8');
-    for (const [former, here] of [
+    for (const [originalText, localText] of [
       ['0.0.0.0:8200', `127.0.0.1:${port}`],
       ['http://openbao:8200', address],
       ['0.0.0.0:8201', cluster],
       ['openbao:8201', cluster],
       ['/openbao/file', join(folder, 'data')],
     ] as const) {
-      expect(text).to.include(former);
-      text = text.replace(former, here);
+      expect(text).to.include(originalText);
+      text = text.replace(originalText, localText);
     }
     writeFileSync(file, text);
     mkdirSync(join(folder, 'bin'));
@@ -63,16 +63,16 @@ describeWithOpenBao('OpenBao with the configuration of deploy/ and docs/guides/d
 
   it('is healthy while it is sealed, for the health check of the compose file', () => {
     const compose = readFileSync(join(REPOSITORY, 'deploy/compose.yaml'), 'utf8');
-    const [, asked = ''] = /CMD-SHELL, "(bao status.*)"\]/.exec(compose) ?? [];
-    shell(asked.replaceAll('$$', '$'));
+    const [, healthCommand = ''] = /CMD-SHELL, "(bao status.*)"\]/.exec(compose) ?? [];
+    shell(healthCommand.replaceAll('$$', '$'));
   });
 
   it('creates a role for the service by the commands of the documentation, and stores the keys of a tenant', async () => {
     const page = readFileSync(join(REPOSITORY, 'docs/guides/docker-compose.md'), 'utf8');
     const [, commands = ''] = /```sh\n(bao\(\) \{[^`]*)```/.exec(page) ?? [];
-    // The program itself stands for the one in the container.
-    const [, ...rest] = commands.split('\n');
-    shell(rest.join('\n'));
+    // A local program replaces the one in the container.
+    const [, ...furtherCommands] = commands.split('\n');
+    shell(furtherCommands.join('\n'));
 
     const compose = join(folder, 'deploy/compose');
     const { VAULT_SECRET_ID } = parseEnv(readFileSync(join(compose, 'secrets/vidimus.env'), 'utf8'));

@@ -75,8 +75,8 @@ describe('npm package', function () {
     expect(versions.length).to.be.greaterThan(100);
     for (const [path, version] of versions) {
       if (path === 'node_modules/swagger-ui-dist' || path === 'node_modules/@scarf/scarf') continue;
-      const found = readJson(join(folder, 'app', path, 'package.json')) as { version: string };
-      expect(found.version, path).to.equal(version);
+      const installedPackage = readJson(join(folder, 'app', path, 'package.json')) as { version: string };
+      expect(installedPackage.version, path).to.equal(version);
     }
     expect(globSync('**/@scarf/**', { cwd: installed })).to.deep.equal([]);
   });
@@ -127,14 +127,14 @@ describe('npm package', function () {
     expect(help.code, help.output).to.equal(0);
     for (const command of COMMANDS) {
       expect(help.output).to.include(`\n  ${command}`);
-      const one = await run(...command.split(' '), '--help');
-      expect(one.code, `${command}: ${one.output}`).to.be.oneOf([0, 2]);
-      expect(one.output, command).to.match(/usage|npx vidimus/i);
+      const helpResult = await run(...command.split(' '), '--help');
+      expect(helpResult.code, `${command}: ${helpResult.output}`).to.be.oneOf([0, 2]);
+      expect(helpResult.output, command).to.match(/usage|npx vidimus/i);
     }
-    for (const wrong of [[], ['unknown'], ['config'], ['config', 'unknown'], ['toString']]) {
-      const refused = await run(...wrong);
-      expect(refused.code, wrong.join(' ')).to.equal(2);
-      expect(refused.output, wrong.join(' ')).to.include('usage: npx vidimus');
+    for (const invalidArgs of [[], ['unknown'], ['config'], ['config', 'unknown'], ['toString']]) {
+      const rejection = await run(...invalidArgs);
+      expect(rejection.code, invalidArgs.join(' ')).to.equal(2);
+      expect(rejection.output, invalidArgs.join(' ')).to.include('usage: npx vidimus');
     }
     const misused = await run('kms', 'migrate');
     expect([misused.code, misused.output]).to.deep.equal([
@@ -176,16 +176,16 @@ describe('npm package', function () {
 
   it('runs with the command of the systemd unit', async () => {
     const unit = readFileSync(join(installed, 'vidimus/deploy/systemd/vidimus.service'), 'utf8');
-    const here = (text: string) => text.replaceAll('/opt/vidimus', join(folder, 'app'));
+    const adaptToTest = (text: string) => text.replaceAll('/opt/vidimus', join(folder, 'app'));
     const [, command = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
-    const [program = '', ...args] = here(command).split(' ');
+    const [program = '', ...args] = adaptToTest(command).split(' ');
     for (const path of [program, args[0] ?? '']) expect(existsSync(path), path).to.equal(true);
     const [, documentation = ''] = /^Documentation=file:(.*)$/m.exec(unit) ?? [];
-    expect(existsSync(here(documentation)), documentation).to.equal(true);
+    expect(existsSync(adaptToTest(documentation)), documentation).to.equal(true);
     const set = [...unit.matchAll(/^Environment=(.*)$/gm)].flatMap(([, text = '']) => text.split(' '));
     const port = await freePort(createServer);
     const environment = {
-      ...(Object.fromEntries(set.map((word) => word.split('='))) as Record<string, string>),
+      ...(Object.fromEntries(set.map((assignment) => assignment.split('='))) as Record<string, string>),
       PORT: String(port),
       DATA_FOLDER: join(folder, 'state'),
       PUBLIC_URL: 'https://id.acme.example',

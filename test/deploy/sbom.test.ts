@@ -48,12 +48,12 @@ describe('software bill of materials', function () {
     const { bundledPackages } = (await import(`${ROOT}tools/build.mjs`)) as { bundledPackages(): Promise<readonly string[]> };
     const bundled = (await bundledPackages()).map((name) => `node_modules/${name}`);
     expect(bundled).to.include.members(['node_modules/preact', 'node_modules/@openid4vc/openid4vp', 'node_modules/@owf/mdoc']);
-    const expected = Object.entries(packages)
+    const expectedPackages = Object.entries(packages)
       .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && (dev !== true || bundled.includes(path)) && link !== true)
       .map(([path, { version, name = path.split('node_modules/').at(-1) }]) => `${name}@${version}`);
-    const named = bom.components.map(({ purl }) => decodeURIComponent(purl.slice('pkg:npm/'.length)).split('?')[0]);
-    expect(expected.length).to.be.greaterThan(150);
-    expect([...new Set(named)].sort()).to.deep.equal([...new Set(expected)].sort());
+    const namedPackages = bom.components.map(({ purl }) => decodeURIComponent(purl.slice('pkg:npm/'.length)).split('?')[0]);
+    expect(expectedPackages.length).to.be.greaterThan(150);
+    expect([...new Set(namedPackages)].sort()).to.deep.equal([...new Set(expectedPackages)].sort());
   });
 
   it('has the licence and identifier of each package, and resolves every dependency', () => {
@@ -63,6 +63,6 @@ describe('software bill of materials', function () {
     }
     const refs = new Set(bom.dependencies.map(({ ref }) => ref));
     for (const { ref, dependsOn } of bom.dependencies)
-      for (const other of dependsOn) expect(refs.has(other), `${ref} needs ${other}`).to.equal(true);
+      for (const dependency of dependsOn) expect(refs.has(dependency), `${ref} needs ${dependency}`).to.equal(true);
   });
 });

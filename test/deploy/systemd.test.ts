@@ -7,7 +7,7 @@ import { expect } from 'chai';
 
 const UNIT = fileURLToPath(new URL('../../deploy/systemd/vidimus.service', import.meta.url));
 const ANALYZE = '/usr/bin/systemd-analyze';
-/** Of ten, which is no protection at all; what systemd calls OK begins below 5. */
+/** Exposure level out of ten (no protection); below 5 systemd reports OK. */
 const MOST_EXPOSED = 1.5;
 const text = readFileSync(UNIT, 'utf8');
 
@@ -26,7 +26,7 @@ describe('systemd unit', () => {
     const { status, stdout, stderr } = spawnSync(ANALYZE, args, { encoding: 'utf8' });
     return { failed: status !== 0, output: stdout + stderr };
   };
-  /** With programs that are there: the paths are looked at where the package is installed. */
+  /** Replaces programs by existing ones; the package test checks the real paths. */
   const verify = (unit: string) => {
     const file = join(folder, 'vidimus.service');
     writeFileSync(file, unit.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));
@@ -37,20 +37,20 @@ describe('systemd unit', () => {
     const { failed, output } = verify(text);
     expect(failed, output).to.equal(false);
     expect(output).to.equal('');
-    const planted = verify(text.replace('ProtectSystem=strict', 'ProtectSystem=severe'));
-    expect(planted.failed || planted.output !== '', 'a planted fault').to.equal(true);
+    const invalidResult = verify(text.replace('ProtectSystem=strict', 'ProtectSystem=severe'));
+    expect(invalidResult.failed || invalidResult.output !== '', 'a planted fault').to.equal(true);
   });
 
   it('restricts the access of the service to the machine', () => {
     const threshold = `--threshold=${MOST_EXPOSED * 10}`;
-    const judge = (unit: string) => {
+    const verifyUnit = (unit: string) => {
       const file = join(folder, 'vidimus.service');
       writeFileSync(file, unit);
       return analyze(['security', '--offline=true', '--no-pager', threshold, file]);
     };
-    const { failed, output } = judge(text);
+    const { failed, output } = verifyUnit(text);
     expect(failed, output).to.equal(false);
-    expect(judge(text.replace('ProtectSystem=strict\n', '').replace('CapabilityBoundingSet=\n', '')).failed).to.equal(true);
+    expect(verifyUnit(text.replace('ProtectSystem=strict\n', '').replace('CapabilityBoundingSet=\n', '')).failed).to.equal(true);
   });
 
   it('starts the service by the launcher, under an unprivileged account, with its secrets in a file', () => {

@@ -34,26 +34,28 @@ const FLOWS_PER_STEP = 6;
 const STALE_PLAN = '"errorCode":"0A000"';
 
 /** @returns what `work` had to say, again and again, while something starts. */
-async function whileStarting<T>(start: () => Promise<unknown>, work: () => Promise<T>): Promise<readonly T[]> {
-  const said: T[] = [];
+async function callDuringStart<T>(start: () => Promise<unknown>, work: () => Promise<T>): Promise<readonly T[]> {
+  const results: T[] = [];
   let isStarted = false;
-  const started = start().finally(() => {
+  const startup = start().finally(() => {
     isStarted = true;
   });
-  while (!isStarted) said.push(await work());
-  await started;
-  return said;
+  while (!isStarted) results.push(await work());
+  await startup;
+  return results;
 }
 
 describe('migrations', () => {
   it('remove nothing that a former release reads, or are listed in docs/reference/compatibility.md', () => {
     const page = readFileSync(new URL('../../docs/reference/compatibility.md', import.meta.url), 'utf8');
     const files = globSync('adapters/persistence/migrations/*/Migration*.ts', { cwd: ROOT });
-    const ofFiles = files.map((file) => [file, readFileSync(`${ROOT}${file}`, 'utf8')] as const);
-    const ofBoth = Object.entries(BOTH_DIALECTS).map(([migration, statements]) => [migration, statements.join('\n')] as const);
-    const later = [...ofFiles, ...ofBoth].filter(([migration]) => Number(/Migration0*(\d+)/.exec(migration)?.[1]) > LAST_OF_FIRST);
-    expect(later.length).to.be.greaterThan(20);
-    for (const [migration, text] of later) {
+    const fileMigrations = files.map((file) => [file, readFileSync(`${ROOT}${file}`, 'utf8')] as const);
+    const dialectMigrations = Object.entries(BOTH_DIALECTS).map(([migration, statements]) => [migration, statements.join('\n')] as const);
+    const laterMigrations = [...fileMigrations, ...dialectMigrations].filter(
+      ([migration]) => Number(/Migration0*(\d+)/.exec(migration)?.[1]) > LAST_OF_FIRST,
+    );
+    expect(laterMigrations.length).to.be.greaterThan(20);
+    for (const [migration, text] of laterMigrations) {
       const takesAway = /drop (table|column)|rename (to|column)|alter column \S+ (type|set not null)/i;
       const [name = ''] = /Migration\d+/.exec(migration) ?? [];
       if (takesAway.test(text)) expect(page, migration).to.include(name);
@@ -87,17 +89,17 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
       await database?.drop();
     });
 
-    const leaveBehind = async (): Promise<ReleaseState> => {
-      const earlier = await releases.start(state, ports[0]);
-      const left = await createState(releases.callsTo(ports[0]));
-      await stop(earlier);
-      return left;
+    const prepareState = async (): Promise<ReleaseState> => {
+      const earlierService = await releases.start(state, ports[0]);
+      const releaseState = await createState(releases.callsTo(ports[0]));
+      await stop(earlierService);
+      return releaseState;
     };
 
     it('keeps offers, tokens, requests, revocations and the audit log', async () => {
-      const left = await leaveBehind();
+      const state = await prepareState();
       await releases.start('present', ports[0]);
-      await expectStateUsable(releases.callsTo(ports[0]), left);
+      await expectStateUsable(releases.callsTo(ports[0]), state);
       const environment = releases.environment(ports[0]);
       const verified = await runProcess('commands/audit-verify', [], environment);
       expect(verified.code, verified.stderr).to.equal(0);
@@ -135,14 +137,14 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
         // Releases up to 0.3.0 do not repeat a statement whose plan became stale: docs/reference/compatibility.md.
         const stalePlans = old.map((program) => program.output().split(STALE_PLAN).length - 1).reduce((sum, count) => sum + count);
         expect(load.failures).to.have.length.at.most(stalePlans, load.failures.join('\n'));
-        const fresh = rolling.callsTo(ports[1]);
-        for (const { credential: held, isRevoked, uri } of load.issued) {
-          expect(await readStatus(fresh, held)).to.equal(isRevoked ? 1 : 0);
-          const { body } = await fresh.call('GET', `/session/${held.session}`, { token });
+        const newService = rolling.callsTo(ports[1]);
+        for (const { credential, isRevoked, uri } of load.issued) {
+          expect(await readStatus(newService, credential)).to.equal(isRevoked ? 1 : 0);
+          const { body } = await newService.call('GET', `/session/${credential.session}`, { token });
           expect(body.status).to.equal('completed');
-          const wallet = new RawWallet(fresh, 'acme');
-          const again = await wallet.redeem(await wallet.code(uri).catch(() => ''));
-          expect(again.status, 'the offer once more').to.equal(400);
+          const wallet = new RawWallet(newService, 'acme');
+          const repeatedRedemption = await wallet.redeem(await wallet.code(uri).catch(() => ''));
+          expect(repeatedRedemption.status, 'the offer once more').to.equal(400);
         }
         const verified = await runProcess('commands/audit-verify', [], rolling.environment(ports[1]));
         expect(verified.code, verified.stdout).to.equal(0);
@@ -173,7 +175,7 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
       });
 
     /** A process on another machine. */
-    const elsewhere = (folder: string) => {
+    const releasesIn = (folder: string) => {
       const machine = new Releases(`http://localhost:${ports[0]}`, {
         DATABASE_URL: database?.url ?? '',
         DATA_FOLDER: join(releases.folder, folder),
@@ -183,57 +185,57 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
     };
 
     it('creates the record of the database position at the first start, and requires it at later ones', async () => {
-      const left = await leaveBehind();
+      const state = await prepareState();
       const recorded =
         kind.name === 'sqlite' ? `${database?.url.slice('sqlite:'.length)}-witness` : join(releases.folder, 'one/witness.json');
       // A container of the release before had nothing that lasts.
       rmSync(recorded, { force: true });
-      const present = await elsewhere('one').start('present', ports[0]);
-      await expectStateUsable(releases.callsTo(ports[0]), left);
+      const present = await releasesIn('one').start('present', ports[0]);
+      await expectStateUsable(releases.callsTo(ports[0]), state);
       await stop(present);
       expect(existsSync(recorded)).to.equal(true);
-      await stop(await elsewhere('one').start('present', ports[0]));
+      await stop(await releasesIn('one').start('present', ports[0]));
       rmSync(recorded);
-      const refused = elsewhere('one').launch('present', ports[0]);
-      expect(await refused.ended).to.equal(1);
-      expect(refused.output()).to.include(`${recorded} has no record`).and.to.include('ACCEPT_REWIND=');
+      const rejectedStart = releasesIn('one').launch('present', ports[0]);
+      expect(await rejectedStart.ended).to.equal(1);
+      expect(rejectedStart.output()).to.include(`${recorded} has no record`).and.to.include('ACCEPT_REWIND=');
     });
 
     if (kind.name === 'postgres')
       it('runs both releases side by side, and starts further processes of this release with empty folders', async () => {
-        const first = await releases.start(state, ports[0]);
-        const left = await createState(releases.callsTo(ports[0]));
-        const statuses = await whileStarting(
-          () => elsewhere('one').start('present', ports[1]),
+        const firstService = await releases.start(state, ports[0]);
+        const releaseState = await createState(releases.callsTo(ports[0]));
+        const statuses = await callDuringStart(
+          () => releasesIn('one').start('present', ports[1]),
           async () => {
             const calls = releases.callsTo(ports[0]);
-            return (await calls.call('POST', '/issuer/offer', { token: left.token, json: offerBody('pid') })).status;
+            return (await calls.call('POST', '/issuer/offer', { token: releaseState.token, json: offerBody('pid') })).status;
           },
         );
         expect(new Set(statuses), 'of the earlier release, while tables are brought up to date').to.have.keys(201);
         expect(statuses.length).to.be.greaterThan(10);
-        const [old, fresh] = [releases.callsTo(ports[0]), releases.callsTo(ports[1])];
-        const { token } = left;
-        // What one begins, the other one ends.
-        for (const [from, to] of [
-          [old, fresh],
-          [fresh, old],
+        const [old, newService] = [releases.callsTo(ports[0]), releases.callsTo(ports[1])];
+        const { token } = releaseState;
+        // A flow starts at one process and ends at the other.
+        for (const [source, target] of [
+          [old, newService],
+          [newService, old],
         ] as const) {
-          const offer = await createResource(from, token, '/issuer/offer', offerBody('pid'));
-          await redeemOffer(to, offer.uri);
-          const held = await issue(asService(from), { id: 'acme', token }, 'pid');
-          const asked = await requestPresentation(asService(from), token, 'check');
-          expect((await present(asService(to), asked, held)).status).to.equal(200);
-          await revoke(to, token, held);
-          expect(await presentCredential(from, token, held), 'revoked by the other one').to.equal(400);
-          expect(await readStatus(from, held)).to.equal(1);
+          const offer = await createResource(source, token, '/issuer/offer', offerBody('pid'));
+          await redeemOffer(target, offer.uri);
+          const credential = await issue(asService(source), { id: 'acme', token }, 'pid');
+          const request = await requestPresentation(asService(source), token, 'check');
+          expect((await present(asService(target), request, credential)).status).to.equal(200);
+          await revoke(target, token, credential);
+          expect(await presentCredential(source, token, credential), 'revoked by the other release').to.equal(400);
+          expect(await readStatus(source, credential)).to.equal(1);
         }
-        await expectStateUsable(fresh, left);
-        const later = await freePort(createServer);
-        await elsewhere('two').start('present', later);
-        await stop(first);
-        const next = await createResource(releases.callsTo(later), token, '/issuer/offer', offerBody('pid'));
-        await redeemOffer(fresh, next.uri);
+        await expectStateUsable(newService, releaseState);
+        const laterPort = await freePort(createServer);
+        await releasesIn('two').start('present', laterPort);
+        await stop(firstService);
+        const nextOffer = await createResource(releases.callsTo(laterPort), token, '/issuer/offer', offerBody('pid'));
+        await redeemOffer(newService, nextOffer.uri);
         const verified = await runProcess('commands/audit-verify', [], releases.environment(ports[1]));
         expect(verified.code, verified.stdout).to.equal(0);
       });
@@ -245,54 +247,54 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
       const CONFIG_FOLDER = fileURLToPath(new URL('../fixtures/releases/0.1.0/config', import.meta.url));
       const withFolder = new Releases(`http://localhost:${ports[0]}`, { DATABASE_URL: database?.url ?? '', CONFIG_FOLDER });
       const calls = withFolder.callsTo(ports[0]);
-      const typesOf = async (tenant: string) => {
+      const credentialTypes = async (tenant: string) => {
         const { body } = await calls.call('GET', `/.well-known/openid-credential-issuer/${tenant}`);
         return Object.keys(body.credential_configurations_supported ?? {}).sort();
       };
-      const first = await withFolder.start('first', ports[0]);
-      const before = [await typesOf('acme'), await typesOf('narrow')];
-      expect(before).to.deep.equal([
+      const firstService = await withFolder.start('first', ports[0]);
+      const typesBefore = [await credentialTypes('acme'), await credentialTypes('narrow')];
+      expect(typesBefore).to.deep.equal([
         ['licence', 'student'],
         ['hooked', 'logo', 'named', 'typed'],
       ]);
-      await stop(first);
+      await stop(firstService);
       await withFolder.start('present', ports[0]);
-      expect([await typesOf('acme'), await typesOf('narrow')]).to.deep.equal(before);
+      expect([await credentialTypes('acme'), await credentialTypes('narrow')]).to.deep.equal(typesBefore);
       const list = await calls.call('GET', '/acme/trust-list/issuers');
       expect(list.status).to.equal(200);
       withFolder.remove();
     });
 
     it('downgrades with data of this release, and upgrades again', async () => {
-      const left = await leaveBehind();
+      const state = await prepareState();
       const present = await releases.start('present', ports[0]);
       const calls = releases.callsTo(ports[0]);
-      const { token } = left;
-      const made = await issue(asService(calls), { id: 'acme', token }, 'pid');
+      const { token } = state;
+      const issuedCredential = await issue(asService(calls), { id: 'acme', token }, 'pid');
       const openOffer = await createResource(calls, token, '/issuer/offer', offerBody('pid'));
       await createTenant(calls, 'later');
       const kiosk = { clientId: 'kiosk', secret: 'secret-of-the-kiosk-0123456789', roles: ['issuance:offer'] };
       await createResource(calls, token, '/client', kiosk);
-      const rotated = await calls.call('POST', '/client/kiosk/rotate-secret?graceSeconds=300', { token });
+      const rotation = await calls.call('POST', '/client/kiosk/rotate-secret?graceSeconds=300', { token });
       await stop(present);
 
-      const former = await releases.start('first', ports[0]);
-      await expectStateUsable(calls, left);
-      expect(await presentCredential(calls, token, made), 'a credential of this release').to.equal(200);
-      await revoke(calls, token, made);
-      expect(await readStatus(calls, made)).to.equal(1);
+      const formerService = await releases.start('first', ports[0]);
+      await expectStateUsable(calls, state);
+      expect(await presentCredential(calls, token, issuedCredential), 'a credential of this release').to.equal(200);
+      await revoke(calls, token, issuedCredential);
+      expect(await readStatus(calls, issuedCredential)).to.equal(1);
       await redeemOffer(calls, openOffer.uri);
       await createTenant(calls, 'meanwhile');
-      await calls.token('kiosk', rotated.body.secret);
-      const refused = await calls.token('kiosk', kiosk.secret).catch((error: Error) => error.message);
-      expect(refused, 'the former secret, in its time of grace').to.include('401');
-      await stop(former);
+      await calls.token('kiosk', rotation.body.secret);
+      const rejectedLogin = await calls.token('kiosk', kiosk.secret).catch((error: Error) => error.message);
+      expect(rejectedLogin, 'the former secret, in its time of grace').to.include('401');
+      await stop(formerService);
 
       await releases.start('present', ports[0]);
-      expect(await readStatus(calls, made)).to.equal(1);
-      expect(await presentCredential(calls, token, made)).to.equal(400);
-      const last = await issue(asService(calls), { id: 'acme', token }, 'pid');
-      expect(await presentCredential(calls, token, last)).to.equal(200);
+      expect(await readStatus(calls, issuedCredential)).to.equal(1);
+      expect(await presentCredential(calls, token, issuedCredential)).to.equal(400);
+      const lastCredential = await issue(asService(calls), { id: 'acme', token }, 'pid');
+      expect(await presentCredential(calls, token, lastCredential)).to.equal(200);
       const verified = await runProcess('commands/audit-verify', [], releases.environment(ports[0]));
       expect(verified.code, verified.stdout).to.equal(0);
     });

@@ -4,10 +4,10 @@ import type { Answer, CallOptions } from '../support/test-service.ts';
 
 const CALL_MS = 20_000;
 
-/** The caller was told nothing: what it asked for may have happened or not. */
+/** The caller got no response, so the effect is unknown. */
 export class NoAnswer extends Error {}
-/** Nobody took the connection, so nothing was asked for. */
-export class Refused extends NoAnswer {}
+/** The connection was refused, so there is no effect. */
+export class ConnectionRefusedError extends NoAnswer {}
 
 export type Target = { readonly port: number; readonly agent: Agent /** By its public name. */; readonly host: string };
 
@@ -17,7 +17,7 @@ export function send(target: Target, method: string, path: string, options: Call
   const body = json !== undefined ? JSON.stringify(json) : form ? new URLSearchParams(form).toString() : text;
   const type = json !== undefined ? 'application/json' : form && 'application/x-www-form-urlencoded';
   return new Promise((resolve, reject) => {
-    const sent = request({
+    const clientRequest = request({
       ...{ host: '127.0.0.1', port: target.port, method, path, agent: target.agent },
       headers: {
         Host: target.host,
@@ -27,13 +27,13 @@ export function send(target: Target, method: string, path: string, options: Call
         ...headers,
       },
     });
-    const timer = setTimeout(() => sent.destroy(new NoAnswer('no answer in time')), CALL_MS);
-    sent.once('close', () => clearTimeout(timer));
-    sent.once('error', (error: NodeJS.ErrnoException) => {
-      const detail = `${error.code ?? error.message}${sent.reusedSocket ? ' on a kept connection' : ''}`;
-      reject(error.code === 'ECONNREFUSED' ? new Refused(detail) : new NoAnswer(detail));
+    const timer = setTimeout(() => clientRequest.destroy(new NoAnswer('no answer in time')), CALL_MS);
+    clientRequest.once('close', () => clearTimeout(timer));
+    clientRequest.once('error', (error: NodeJS.ErrnoException) => {
+      const detail = `${error.code ?? error.message}${clientRequest.reusedSocket ? ' on a kept connection' : ''}`;
+      reject(error.code === 'ECONNREFUSED' ? new ConnectionRefusedError(detail) : new NoAnswer(detail));
     });
-    sent.once('response', async (response) => {
+    clientRequest.once('response', async (response) => {
       try {
         const content = Buffer.concat(await response.toArray()).toString();
         const status = response.statusCode ?? 0;
@@ -43,7 +43,7 @@ export function send(target: Target, method: string, path: string, options: Call
         reject(new NoAnswer('cut in the middle of an answer'));
       }
     });
-    sent.end(body);
+    clientRequest.end(body);
   });
 }
 
@@ -59,11 +59,11 @@ const AT_ONCE = 8;
 const PATIENCE_MS = 60_000;
 
 /** While something comes back, a question may need another attempt; it changes nothing. */
-export async function retried<T>(ask: () => Promise<T>): Promise<T> {
+export async function withRetries<T>(call: () => Promise<T>): Promise<T> {
   const end = performance.now() + PATIENCE_MS;
   for (;;) {
     try {
-      const answer = await ask();
+      const answer = await call();
       const status = (answer as { status?: number } | undefined)?.status ?? 0;
       if (status < 500 || performance.now() > end) return answer;
     } catch (error) {
@@ -73,16 +73,16 @@ export async function retried<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-export async function inParallel<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
-  const left = [...all];
-  const one = async () => {
-    for (let next = left.pop(); next !== undefined; next = left.pop()) await work(next);
+export async function inParallel<T>(items: readonly T[], work: (worker: T) => Promise<void>): Promise<void> {
+  const remaining = [...items];
+  const worker = async () => {
+    for (let item = remaining.pop(); item !== undefined; item = remaining.pop()) await work(item);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, one));
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
 /** Some of them, by chance. */
-export function sampleOf<T>(all: readonly T[], count: number): readonly T[] {
-  if (all.length <= count) return all;
-  return Array.from({ length: count }, () => all[Math.floor(Math.random() * all.length)] as T);
+export function takeSample<T>(items: readonly T[], count: number): readonly T[] {
+  if (items.length <= count) return items;
+  return Array.from({ length: count }, () => items[Math.floor(Math.random() * items.length)] as T);
 }

@@ -4,8 +4,8 @@ import { runProcess } from '../support/programs.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
 import { parseStatuses } from '../support/revocable-cards.ts';
 import type { Answer } from '../support/test-service.ts';
-import { inParallel, retried, sampleOf } from './calls.ts';
-import { keyOf } from './ledger.ts';
+import { inParallel, takeSample, withRetries } from './calls.ts';
+import { entryKey } from './ledger.ts';
 import type { World } from './world.ts';
 
 const SPREAD_MS = 6_000;
@@ -14,12 +14,12 @@ const SAMPLE = 20;
 const CODES = 5;
 const PATIENCE_MS = 60_000;
 
-/** Compares what callers were told with what the service says and has on record. */
+/** Compares the responses to callers with the state of the service. */
 export class Checker {
   readonly #world: World;
   readonly #spreadMs: number;
   readonly #violations: string[] = [];
-  /** What was looked at when it was new. */
+  /** Already checked sessions. */
   readonly #seen = new Set<string>();
   readonly #handedOut = new Map<string, string>();
   #countedEntries = new Map<string, number>();
@@ -28,7 +28,7 @@ export class Checker {
   readonly #audited = new Map<string, number>();
   #anchors: readonly string[] = [];
 
-  /** @param spreadMs until what one process was told is served by all. */
+  /** @param spreadMs time until all processes serve a change. */
   constructor(world: World, spreadMs = SPREAD_MS) {
     this.#world = world;
     this.#spreadMs = spreadMs;
@@ -38,41 +38,41 @@ export class Checker {
    * @param all looks at everything again. @param deliveries waits until each has ended, which takes a job of the service some seconds.
    * @returns what is new and wrong.
    */
-  async check({ all = false, deliveries = false } = {}): Promise<readonly string[]> {
+  async check({ all: sessions = false, deliveries = false } = {}): Promise<readonly string[]> {
     this.remember();
     await this.#spent();
-    await this.#sessions(all);
+    await this.#sessions(sessions);
     await this.#lists();
     await this.#configuration();
     await this.#auditLog();
     if (deliveries) await this.#deliveries();
-    if (all) await this.#auditChain();
+    if (sessions) await this.#auditChain();
     const { violations } = this.#world.ledger;
-    const found = [...violations.slice(this.#reported), ...this.#violations.splice(0)];
+    const newProblems = [...violations.slice(this.#reported), ...this.#violations.splice(0)];
     this.#reported = violations.length;
-    return found;
+    return newProblems;
   }
 
-  /** What the database has forgotten rightly, since it was put back in time by somebody who said so. */
+  /** Drops records that an accepted restoration of the database has undone. */
   forgive(): void {
     this.#audited.clear();
     this.#lastSequence = 0;
     this.#anchors = [];
   }
 
-  #fault(what: string): void {
-    this.#violations.push(what);
-    this.#world.ledger.note('violation', { detail: what });
+  #fault(description: string): void {
+    this.#violations.push(description);
+    this.#world.ledger.log('violation', { detail: description });
   }
 
-  /** No entry of a list stands for two credentials, over all that were ever handed out. */
+  /** Checks that no status entry was ever used for two credentials. */
   remember(): void {
     for (const { session, entries } of this.#world.ledger.issuances.values()) {
-      const counted = this.#countedEntries.get(session) ?? 0;
-      for (const entry of entries.slice(counted)) {
-        const other = this.#handedOut.get(keyOf(entry));
-        if (other !== undefined) this.#fault(`${keyOf(entry)} was given to ${other} and to ${session}`);
-        this.#handedOut.set(keyOf(entry), session);
+      const countedEntries = this.#countedEntries.get(session) ?? 0;
+      for (const entry of entries.slice(countedEntries)) {
+        const otherSession = this.#handedOut.get(entryKey(entry));
+        if (otherSession !== undefined) this.#fault(`${entryKey(entry)} was given to ${otherSession} and to ${session}`);
+        this.#handedOut.set(entryKey(entry), session);
       }
       this.#countedEntries.set(session, entries.length);
     }
@@ -81,19 +81,19 @@ export class Checker {
   /** A code of any time before opens nothing. */
   async #spent(): Promise<void> {
     const { ledger, deployment, tenant } = this.#world;
-    for (const code of sampleOf(ledger.spent, CODES)) {
-      const { status } = await retried(() => new RawWallet(deployment, tenant.id).redeem(code));
+    for (const code of takeSample(ledger.spent, CODES)) {
+      const { status } = await withRetries(() => new RawWallet(deployment, tenant.id).redeem(code));
       if (status === 200) this.#fault(`a code was redeemed that had been before: ${code}`);
     }
   }
 
-  /** What was acknowledged is on record. */
+  /** Checks that acknowledged changes are stored. */
   async #sessions(isFinal: boolean): Promise<void> {
     const { issuances, presentations } = this.#world.ledger;
-    const all = [...issuances.keys(), ...presentations.keys()];
-    const former = all.filter((session) => this.#seen.has(session));
-    const sample = isFinal ? former : sampleOf(former, SAMPLE);
-    const due = [...all.filter((session) => !this.#seen.has(session)), ...sample];
+    const sessions = [...issuances.keys(), ...presentations.keys()];
+    const seenSessions = sessions.filter((session) => this.#seen.has(session));
+    const sample = isFinal ? seenSessions : takeSample(seenSessions, SAMPLE);
+    const due = [...sessions.filter((session) => !this.#seen.has(session)), ...sample];
     for (const session of due) this.#seen.add(session);
     await inParallel(due, (session) => this.#session(session));
   }
@@ -115,34 +115,34 @@ export class Checker {
     if (ids?.size !== 1) this.#fault(`${session} is completed and its backend heard ${ids?.size ?? 0} ids`);
   }
 
-  /** Who was revoked stays it, in the list that each process serves, and nobody else is. */
+  /** Checks that exactly the revoked credentials are revoked in the list of each process. */
   async #lists(): Promise<void> {
     const { issuances } = this.#world.ledger;
     const end = performance.now() + this.#spreadMs;
     for (;;) {
-      const wrong: string[] = [];
-      for (const at of this.#world.deployment.members.keys()) {
+      const mismatches: string[] = [];
+      for (const memberIndex of this.#world.deployment.members.keys()) {
         const lists = new Map<string, (index: number) => number>();
         for (const { entries, revocations, session } of issuances.values()) {
           for (const entry of entries) {
-            if (!lists.has(entry.listId)) lists.set(entry.listId, await this.#list(at, entry.listId));
+            if (!lists.has(entry.listId)) lists.set(entry.listId, await this.#list(memberIndex, entry.listId));
             const status = lists.get(entry.listId)?.(entry.idx);
             if (revocations.told > 0 && status !== 1)
-              wrong.push(`${session} was revoked and ${keyOf(entry)} is ${status} at process ${at}`);
+              mismatches.push(`${session} was revoked and ${entryKey(entry)} is ${status} at process ${memberIndex}`);
             if (revocations.asked === 0 && status !== 0)
-              wrong.push(`${session} was not revoked and ${keyOf(entry)} is ${status} at process ${at}`);
+              mismatches.push(`${session} was not revoked and ${entryKey(entry)} is ${status} at process ${memberIndex}`);
           }
         }
       }
-      if (wrong.length === 0) return;
-      if (performance.now() > end) return void wrong.slice(0, 5).map((one) => this.#fault(one));
+      if (mismatches.length === 0) return;
+      if (performance.now() > end) return void mismatches.slice(0, 5).map((mismatch) => this.#fault(mismatch));
       await pause(200);
     }
   }
 
-  async #list(at: number, id: string): Promise<(index: number) => number> {
+  async #list(memberIndex: number, id: string): Promise<(index: number) => number> {
     const path = `/${this.#world.tenant.id}/status-list/${id}`;
-    const answer = await retried(() => this.#world.deployment.callAt(at, 'GET', path));
+    const answer = await withRetries(() => this.#world.deployment.callAt(memberIndex, 'GET', path));
     if (answer.status !== 200) return () => -answer.status;
     return parseStatuses(answer);
   }
@@ -163,13 +163,13 @@ export class Checker {
     while (path !== undefined) {
       const answer: Answer = await this.#ask(path);
       if (answer.status !== 200) return this.#fault(`the audit log: ${answer.status} ${answer.text}`);
-      const fresh = answer.body.filter((entry: { sequence: number }) => entry.sequence > this.#lastSequence);
-      for (const { target, sequence } of fresh) {
+      const newEntries = answer.body.filter((entry: { sequence: number }) => entry.sequence > this.#lastSequence);
+      for (const { target, sequence } of newEntries) {
         this.#audited.set(target, (this.#audited.get(target) ?? 0) + 1);
         newest = Math.max(newest, sequence);
       }
-      const next: string | undefined = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1];
-      path = fresh.length === answer.body.length ? next?.replace(this.#world.deployment.address, '') : undefined;
+      const nextPage: string | undefined = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1];
+      path = newEntries.length === answer.body.length ? nextPage?.replace(this.#world.deployment.address, '') : undefined;
     }
     this.#lastSequence = newest;
     for (const { session, revocations } of this.#world.ledger.issuances.values()) {
@@ -183,17 +183,17 @@ export class Checker {
   async #deliveries(): Promise<void> {
     const { databaseUrl, ledger } = this.#world;
     const end = performance.now() + PATIENCE_MS;
-    const left = () =>
+    const undelivered = () =>
       rawSql(databaseUrl, async (run) => {
         const rows = await run('select count(*) as count from pending_deliveries');
         // A minute is over.
         if (Number(rows[0]?.['count']) > 0) await run('update pending_deliveries set due_at = 0');
         return Number(rows[0]?.['count']);
       });
-    let count = await retried(left);
+    let count = await withRetries(undelivered);
     while (count > 0 && performance.now() < end) {
       await pause(1_000);
-      count = await retried(left);
+      count = await withRetries(undelivered);
     }
     if (count > 0) this.#fault(`${count} deliveries do not end`);
     await inParallel([...ledger.deliveries.keys()], async (session) => {
@@ -201,7 +201,7 @@ export class Checker {
       const ids = ledger.deliveries.get(session)?.size;
       const states = (body?.deliveries ?? []).map(({ state, result }: Record<string, string>) => state ?? result);
       if (ids !== 1) this.#fault(`the backend heard of ${session} under ${ids} ids`);
-      // Of what was refused the backend is told, too.
+      // The backend is also notified of rejections.
       const { wasRefused } = ledger.presentations.get(session) ?? {};
       const ends = wasRefused ? ['completed', 'failed'] : ['completed'];
       if (!ends.includes(body?.status) || states.join() !== 'delivered')
@@ -211,13 +211,13 @@ export class Checker {
 
   async #auditChain(): Promise<void> {
     const { environment } = this.#world.deployment;
-    const expected = this.#anchors.flatMap((anchor) => ['--expect', anchor]);
-    const { code, stdout, stderr } = await runProcess('commands/audit-verify', expected, environment as never);
+    const expectArgs = this.#anchors.flatMap((anchor) => ['--expect', anchor]);
+    const { code, stdout, stderr } = await runProcess('commands/audit-verify', expectArgs, environment as never);
     if (code !== 0) return this.#fault(`audit:verify: ${stdout} ${stderr}`);
     this.#anchors = stdout.trim().split('\n');
   }
 
   #ask(path: string): Promise<Answer> {
-    return retried(() => this.#world.call('GET', path));
+    return withRetries(() => this.#world.call('GET', path));
   }
 }

@@ -5,45 +5,45 @@ import { hangingProxy } from '../support/proxies.ts';
 import { Cluster, canMakeClusters, MovingAddress } from '../support/standby.ts';
 import { Checker } from './checker.ts';
 import { Load } from './load.ts';
-import { type Group, rounds } from './rounds.ts';
+import { type Group, runRounds } from './rounds.ts';
 import { World } from './world.ts';
 
 const PROCESSES = 2;
 const SYNCHRONOUS = { synchronous_standby_names: '*' };
 
-/** Until all processes answer well again. @throws Error when they do not. */
-export async function recovered(world: World, withinMs = 40_000): Promise<number> {
-  const began = performance.now();
-  for (const at of world.deployment.members.keys()) {
-    while (!(await world.deployment.isHealthy(at))) {
-      if (performance.now() - began > withinMs) throw new Error(`process ${at} does not recover`);
+/** Waits until all processes work again. @throws Error after a timeout. */
+export async function waitForRecovery(world: World, withinMs = 40_000): Promise<number> {
+  const startedAt = performance.now();
+  for (const memberIndex of world.deployment.members.keys()) {
+    while (!(await world.deployment.isHealthy(memberIndex))) {
+      if (performance.now() - startedAt > withinMs) throw new Error(`process ${memberIndex} does not recover`);
       await pause(50);
     }
   }
-  return performance.now() - began;
+  return performance.now() - startedAt;
 }
 
 async function cluster(): Promise<Cluster> {
-  const made = await Cluster.make();
-  await made.start();
-  await rawSql(made.urlOf('postgres'), (run) => run('create database vidimus'));
-  return made;
+  const cluster = await Cluster.make();
+  await cluster.start();
+  await rawSql(cluster.urlOf('postgres'), (run) => run('create database vidimus'));
+  return cluster;
 }
 
-/** Kills the database under the service, with all of its processes at the same moment. */
+/** Kills all processes of the database simultaneously. */
 export async function killDatabase(group: Group): Promise<void> {
   if (!canMakeClusters()) return group.skip('there is no server of PostgreSQL for this machine');
   const primary = await cluster();
   const world = await World.open({ processes: PROCESSES, databaseUrl: primary.urlOf('vidimus') });
   const checker = new Checker(world);
   try {
-    await rounds(group, world, checker, async () => {
+    await runRounds(group, world, checker, async () => {
       const load = new Load(world).start();
       await pause(300 + Math.random() * 900);
       await primary.kill();
       await pause(Math.random() * 1_000);
       await primary.start();
-      await recovered(world);
+      await waitForRecovery(world);
       await pause(300);
       await load.stop();
     });
@@ -66,13 +66,13 @@ export async function promote(group: Group): Promise<void> {
   const world = await World.open({ processes: PROCESSES, databaseUrl });
   const checker = new Checker(world);
   try {
-    await rounds(group, world, checker, async (number) => {
+    await runRounds(group, world, checker, async (number) => {
       const load = new Load(world).start();
       await pause(300 + Math.random() * 900);
       await primary.kill();
       await standby.promote();
       address.moveTo(standby.port);
-      await recovered(world);
+      await waitForRecovery(world);
       await pause(500);
       await load.stop();
       if (number === group.planned) return;
@@ -83,16 +83,16 @@ export async function promote(group: Group): Promise<void> {
       await primary.start(SYNCHRONOUS);
       await standby.start(primary.followed);
       await primary.waitForReplication();
-      await recovered(world);
+      await waitForRecovery(world);
     });
   } finally {
     await world.end();
     await address.close();
-    for (const one of [standby, primary]) await one.remove();
+    for (const cluster3 of [standby, primary]) await cluster3.remove();
   }
 }
 
-/** Connections of the database that nothing passes on any more, and that nobody closes. */
+/** Database connections that stay open without traffic. */
 export async function halfOpen(group: Group): Promise<void> {
   const database = await databases()
     .find(({ name }) => name === 'postgres')
@@ -103,15 +103,15 @@ export async function halfOpen(group: Group): Promise<void> {
   const checker = new Checker(world);
   let longest = 0;
   try {
-    await rounds(group, world, checker, async () => {
+    await runRounds(group, world, checker, async () => {
       const load = new Load(world).start();
       await pause(300 + Math.random() * 700);
       proxy.hang(Math.random() < 0.5 ? 'everything' : 'answers');
-      const began = performance.now();
+      const startedAt = performance.now();
       await pause(Math.random() * 1_000);
       proxy.forward();
-      await recovered(world);
-      longest = Math.max(longest, performance.now() - began);
+      await waitForRecovery(world);
+      longest = Math.max(longest, performance.now() - startedAt);
       await pause(500);
       await load.stop();
     });

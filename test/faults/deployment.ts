@@ -9,10 +9,10 @@ import { freePort } from '../demo/process.ts';
 import { minimalEnvironment } from '../support/compile-cache.ts';
 import { startedProgram, startOptions } from '../support/start-options.ts';
 import { type Answer, type Callable, type CallOptions, ROOT } from '../support/test-service.ts';
-import { Refused, send } from './calls.ts';
+import { ConnectionRefusedError, send } from './calls.ts';
 
 const START_MS = 60_000;
-/** How often a balancer looks. */
+/** Polling interval of a balancer. */
 const NOTICED_MS = 100;
 const STOP_MS = 30_000;
 const KEPT_ERRORS = 4_000;
@@ -25,7 +25,7 @@ export type DeploymentOptions = {
   readonly nodeOptions?: readonly string[];
 };
 
-class Member {
+class DeploymentProcess {
   readonly port: number;
   readonly folder: string;
   agent = new Agent({ keepAlive: true });
@@ -42,21 +42,21 @@ class Member {
 
 let program: string | undefined;
 
-function endOf({ exitCode, signalCode }: ChildProcess): string {
+function describeExit({ exitCode, signalCode }: ChildProcess): string {
   if (signalCode !== null) return `ended by ${signalCode}`;
   return exitCode === null ? 'still running' : `exit code ${exitCode}`;
 }
 
 /** The service as it is deployed: one process or several that share a database, each with a folder that outlives it. */
 export class Deployment implements Callable {
-  readonly members: readonly Member[];
+  readonly members: readonly DeploymentProcess[];
   readonly address: string;
   readonly folder: string;
   environment: Readonly<Record<string, string>>;
   readonly #nodeOptions: readonly string[];
   #turn = 0;
 
-  private constructor(folder: string, members: readonly Member[], options: DeploymentOptions) {
+  private constructor(folder: string, members: readonly DeploymentProcess[], options: DeploymentOptions) {
     this.folder = folder;
     this.members = members;
     process.once('exit', this.#killAll);
@@ -81,15 +81,15 @@ export class Deployment implements Callable {
 
   static async start(options: DeploymentOptions): Promise<Deployment> {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-faults-'));
-    const members: Member[] = [];
+    const members: DeploymentProcess[] = [];
     while (members.length < options.processes) {
-      const own = join(folder, String(members.length));
-      mkdirSync(own);
-      members.push(new Member(await freePort(createServer), own));
+      const memberFolder = join(folder, String(members.length));
+      mkdirSync(memberFolder);
+      members.push(new DeploymentProcess(await freePort(createServer), memberFolder));
     }
     const deployment = new Deployment(folder, members, options);
     try {
-      for (const at of members.keys()) await deployment.begin(at);
+      for (const index of members.keys()) await deployment.startProcess(index);
     } catch (error) {
       await deployment.end();
       throw error;
@@ -97,112 +97,118 @@ export class Deployment implements Callable {
     return deployment;
   }
 
-  #at(at: number): Member {
-    const member = this.members[at];
-    if (member === undefined) throw new Error(`there is no process ${at}`);
-    return member;
+  #at(index: number): DeploymentProcess {
+    const deploymentProcess = this.members[index];
+    if (deploymentProcess === undefined) throw new Error(`there is no process ${index}`);
+    return deploymentProcess;
   }
 
-  pidOf(at: number): number {
-    return this.#at(at).child?.pid ?? 0;
+  processId(index: number): number {
+    return this.#at(index).child?.pid ?? 0;
   }
 
-  /** Where the database is from the next start on. */
+  /** Sets the address of the database for the next start. */
   moveTo(databaseUrl: string): void {
     this.environment = { ...this.environment, DATABASE_URL: databaseUrl };
   }
 
-  folderOf(at: number): string {
-    return this.#at(at).folder;
+  dataFolder(index: number): string {
+    return this.#at(index).folder;
   }
 
   /** Starts one and waits until it is healthy. */
-  async begin(at: number): Promise<void> {
-    const member = this.#at(at);
+  async startProcess(index: number): Promise<void> {
+    const deploymentProcess = this.#at(index);
     program ??= startedProgram();
     const start = startOptions();
     const child = spawn(process.execPath, [...start.nodeOptions, ...this.#nodeOptions, program], {
-      env: { ...minimalEnvironment(), ...start.environment, ...this.environment, DATA_FOLDER: member.folder, PORT: String(member.port) },
+      env: {
+        ...minimalEnvironment(),
+        ...start.environment,
+        ...this.environment,
+        DATA_FOLDER: deploymentProcess.folder,
+        PORT: String(deploymentProcess.port),
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    member.child = child;
-    member.errors = '';
+    deploymentProcess.child = child;
+    deploymentProcess.errors = '';
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding('utf8').on('data', (text: string) => {
-        member.errors = (member.errors + text).slice(-KEPT_ERRORS);
+        deploymentProcess.errors = (deploymentProcess.errors + text).slice(-KEPT_ERRORS);
       });
     const deadline = performance.now() + START_MS;
-    while (!(await this.isHealthy(at))) {
+    while (!(await this.isHealthy(index))) {
       if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) {
         child.kill('SIGKILL');
-        throw new Error(`process ${at} did not start (${endOf(child)}):\n${member.errors}`);
+        throw new Error(`process ${index} did not start (${describeExit(child)}):\n${deploymentProcess.errors}`);
       }
       await pause(25);
     }
-    member.isServing = true;
+    deploymentProcess.isServing = true;
   }
 
-  async isHealthy(at: number): Promise<boolean> {
-    const answer = await this.#send(this.#at(at), 'GET', '/health', {}).catch(() => undefined);
+  async isHealthy(index: number): Promise<boolean> {
+    const answer = await this.#send(this.#at(index), 'GET', '/health', {}).catch(() => undefined);
     return answer?.status === 200;
   }
 
-  /** Without a word to anybody. */
-  async kill(at: number): Promise<void> {
-    await this.#signal(at, 'SIGKILL');
+  /** Kills the process without a shutdown. */
+  async kill(index: number): Promise<void> {
+    await this.#signal(index, 'SIGKILL');
   }
 
-  /** In order. As behind a balancer, it gets calls until it says that it is not ready for more. */
-  async stop(at: number): Promise<void> {
-    const member = this.#at(at);
-    const ended = this.#signal(at, 'SIGTERM');
-    while (member.isServing) {
-      const answer = await this.callAt(at, 'GET', '/health/ready').catch(() => undefined);
-      member.isServing = member.isServing && answer?.status === 200;
+  /** Stops the process cleanly. As behind a balancer, it gets calls until it reports that it is not ready. */
+  async stop(index: number): Promise<void> {
+    const deploymentProcess = this.#at(index);
+    const exited = this.#signal(index, 'SIGTERM');
+    while (deploymentProcess.isServing) {
+      const answer = await this.callAt(index, 'GET', '/health/ready').catch(() => undefined);
+      deploymentProcess.isServing = deploymentProcess.isServing && answer?.status === 200;
       await pause(NOTICED_MS);
     }
-    await ended;
+    await exited;
   }
 
-  async #signal(at: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    const member = this.#at(at);
-    const { child } = member;
+  async #signal(index: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const deploymentProcess = this.#at(index);
+    const { child } = deploymentProcess;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    member.isServing = signal === 'SIGTERM' && member.isServing;
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    deploymentProcess.isServing = signal === 'SIGTERM' && deploymentProcess.isServing;
     const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
     child.kill(signal);
-    await ended;
+    await exited;
     clearTimeout(timer);
-    member.isServing = false;
-    member.agent.destroy();
-    member.agent = new Agent({ keepAlive: true });
+    deploymentProcess.isServing = false;
+    deploymentProcess.agent.destroy();
+    deploymentProcess.agent = new Agent({ keepAlive: true });
   }
 
   /** One call, to the processes in turn; who is not there is passed over. @throws NoAnswer */
   async call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
     const inside = path.startsWith(this.address) ? path.slice(this.address.length) : path;
-    const first = this.#turn++;
+    const firstIndex = this.#turn++;
     for (let tried = 0; tried < this.members.length; tried++) {
-      const member = this.#at((first + tried) % this.members.length);
-      if (!member.isServing) continue;
+      const deploymentProcess = this.#at((firstIndex + tried) % this.members.length);
+      if (!deploymentProcess.isServing) continue;
       try {
-        return await this.#send(member, method, inside, options);
+        return await this.#send(deploymentProcess, method, inside, options);
       } catch (error) {
-        if (!(error instanceof Refused)) throw error;
+        if (!(error instanceof ConnectionRefusedError)) throw error;
       }
     }
-    const ended = this.members.flatMap(({ child, errors }) => (child ? [`${endOf(child)}: ${errors}`] : []));
-    throw new Refused(`no process takes connections; ${ended.join('; ')}`);
+    const exitMessages = this.members.flatMap(({ child, errors }) => (child ? [`${describeExit(child)}: ${errors}`] : []));
+    throw new ConnectionRefusedError(`no process accepts connections; ${exitMessages.join('; ')}`);
   }
 
   /** A call of one of them. */
-  callAt(at: number, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
-    return this.#send(this.#at(at), method, path, options);
+  callAt(index: number, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+    return this.#send(this.#at(index), method, path, options);
   }
 
-  #send(member: Member, method: string, path: string, options: CallOptions): Promise<Answer> {
-    const { port, agent } = member;
+  #send(deploymentProcess: DeploymentProcess, method: string, path: string, options: CallOptions): Promise<Answer> {
+    const { port, agent } = deploymentProcess;
     return send({ port, agent, host: new URL(this.address).host }, method, path, options);
   }
 
@@ -223,7 +229,7 @@ export class Deployment implements Callable {
 
   async end(): Promise<void> {
     process.off('exit', this.#killAll);
-    await Promise.all(this.members.map((_, at) => this.kill(at)));
+    await Promise.all(this.members.map((_, index) => this.kill(index)));
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

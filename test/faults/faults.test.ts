@@ -6,11 +6,11 @@ const ROUNDS = 2;
 
 /** The short form of `npm run test:faults`. */
 describe('service that is killed under load keeps acknowledged changes', () => {
-  const parts: Readonly<Record<string, (group: Group) => Promise<void>>> = {
+  const suites: Readonly<Record<string, (group: Group) => Promise<void>>> = {
     'when its processes are killed, on PostgreSQL': (group) => killService('postgres', 2, group),
     'when the power is cut, on SQLite': cutPower,
   };
-  for (const [name, run] of Object.entries(parts)) {
+  for (const [name, run] of Object.entries(suites)) {
     it(name, async function () {
       const group = new Group(name, ROUNDS, false);
       await run(group);

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { enableCompileCache } from '../support/compile-cache.ts';
+import { useCompileCache } from '../support/compile-cache.ts';
 import { halfOpen, killDatabase, promote } from './database-faults.ts';
 import { fillDiskOfPostgres, fillDiskOfSqlite } from './full-disk.ts';
 import { besideNoise, cutPower, jumpClocks, killService, rollingRestart } from './process-faults.ts';
@@ -9,21 +9,21 @@ import { loseBroker, loseVault } from './server-faults.ts';
 import { soak } from './soak.ts';
 
 /**
- * `npm run test:faults -- [parts]`: breaks what the service runs on, again and again, and compares what callers were told with
- * what is on record. Ends with 0 when nothing is wrong.
+ * `npm run test:faults -- [parts]`: repeatedly breaks the infrastructure of the service, and compares the responses to
+ * callers with the stored state. Exits with 0 without violations.
  */
-enableCompileCache();
+useCompileCache();
 // What it has started ends with it.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-type Part = {
+type FaultSuite = {
   readonly name: string;
-  /** Of the full form; `FAULTS_<NAME>` states another number. */
+  /** Rounds of the full run; `FAULTS_<NAME>` overrides them. */
   readonly rounds: number;
   readonly run: (group: Group) => Promise<void>;
 };
 
-const PARTS: readonly Part[] = [
+const PARTS: readonly FaultSuite[] = [
   { name: 'kill-postgres', rounds: 200, run: (group) => killService('postgres', 2, group) },
   { name: 'kill-sqlite', rounds: 100, run: (group) => killService('sqlite', 1, group) },
   { name: 'kill-database', rounds: 24, run: killDatabase },
@@ -44,15 +44,15 @@ const PARTS: readonly Part[] = [
   { name: 'soak', rounds: 30, run: soak },
 ];
 
-const asked = process.argv.slice(2);
-const unknown = asked.filter((name) => !PARTS.some((part) => part.name === name));
-if (unknown.length > 0) {
-  console.error(`there is no ${unknown.join(', ')}; there are ${PARTS.map(({ name }) => name).join(' ')}`);
+const requestedNames = process.argv.slice(2);
+const unknownNames = requestedNames.filter((name) => !PARTS.some((suite) => suite.name === name));
+if (unknownNames.length > 0) {
+  console.error(`there is no ${unknownNames.join(', ')}; there are ${PARTS.map(({ name }) => name).join(' ')}`);
   process.exit(2);
 }
 let isGood = true;
 for (const { name, rounds, run } of PARTS) {
-  if (asked.length > 0 && !asked.includes(name)) continue;
+  if (requestedNames.length > 0 && !requestedNames.includes(name)) continue;
   const setting = `FAULTS_${name.toUpperCase().replaceAll('-', '_')}`;
   const group = new Group(name, Number(process.env[setting] ?? rounds));
   try {

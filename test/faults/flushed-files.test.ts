@@ -24,13 +24,13 @@ describe('simulated power cut', () => {
   after(() => rmSync(folder, { recursive: true, force: true }));
 
   /** @returns the rows that are there after the cut. */
-  async function kept(synchronous: 'full' | 'normal'): Promise<number> {
+  async function countKeptRows(synchronous: 'full' | 'normal'): Promise<number> {
     const file = join(folder, `${synchronous}.sqlite`);
     const made = new DatabaseSync(file);
     made.exec('pragma journal_mode = wal; create table kept (one integer)');
     made.close();
     const files = new FlushedFiles(file, join(folder, `${synchronous}-copies`));
-    files.settle();
+    files.waitForFlush();
     const child = spawn(process.execPath, ['-e', WRITER, file, synchronous], {
       env: { ...process.env, ...files.environment },
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -38,7 +38,7 @@ describe('simulated power cut', () => {
     await once(child.stdout, 'data');
     child.kill('SIGKILL');
     await once(child, 'exit');
-    files.cut();
+    files.cutPower();
     const database = new DatabaseSync(file);
     const { count } = database.prepare('select count(*) as count from kept').get() as { count: number };
     database.close();
@@ -46,10 +46,10 @@ describe('simulated power cut', () => {
   }
 
   it('keeps flushed bytes', async () => {
-    expect(await kept('full')).to.equal(ROWS);
+    expect(await countKeptRows('full')).to.equal(ROWS);
   });
 
   it('discards bytes that were not flushed', async () => {
-    expect(await kept('normal')).to.equal(0);
+    expect(await countKeptRows('normal')).to.equal(0);
   });
 });

@@ -32,8 +32,8 @@ export class FlushedFiles {
     this.environment = { LD_PRELOAD: library, FLUSHED_FILES: file, FLUSHED_FOLDER: folder };
   }
 
-  /** What is there now is on the disk. Nobody may have it open. */
-  settle(): void {
+  /** Marks the present contents as flushed. No process may have the files open. */
+  waitForFlush(): void {
     for (const end of ['', '-wal']) {
       const copy = this.#copyOf(end);
       rmSync(copy, { force: true });
@@ -42,13 +42,13 @@ export class FlushedFiles {
   }
 
   /**
-   * Leaves of each file what was flushed, or also what was not: a system may have written it out by itself. What several
-   * processes share in memory is gone. Whoever has it open was killed.
-   * @param isKept says for each file whether it is left as it is.
+   * Simulates a power cut: each file keeps its flushed contents, or also the unflushed ones, which a system may have
+   * written. Shared memory is lost. All processes must have been killed.
+   * @param keepsUnflushed decides for each file whether it stays unchanged.
    */
-  cut(isKept: () => boolean = () => false): void {
+  cutPower(keepsUnflushed: () => boolean = () => false): void {
     for (const end of ['', '-wal']) {
-      if (isKept()) continue;
+      if (keepsUnflushed()) continue;
       const copy = this.#copyOf(end);
       if (existsSync(copy)) copyFileSync(copy, this.#file + end);
       else rmSync(this.#file + end, { force: true });

@@ -7,9 +7,9 @@ import { createSqliteFile } from '../support/databases.ts';
 import { rawSql } from '../support/postgres-server.ts';
 import { Cluster, canMakeClusters } from '../support/standby.ts';
 import { Checker } from './checker.ts';
-import { recovered } from './database-faults.ts';
+import { waitForRecovery } from './database-faults.ts';
 import { Load } from './load.ts';
-import { type Group, rounds } from './rounds.ts';
+import { type Group, runRounds } from './rounds.ts';
 import { World } from './world.ts';
 
 const DISK = '96m';
@@ -20,7 +20,7 @@ class SmallDisk {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-disk-'));
   readonly #ballast = join(this.folder, 'ballast');
 
-  /** @returns undefined where nobody may mount. */
+  /** @returns undefined without the right to mount. */
   static mount(): SmallDisk | undefined {
     const disk = new SmallDisk();
     try {
@@ -32,7 +32,7 @@ class SmallDisk {
     }
   }
 
-  /** To the last byte. */
+  /** Fills the disk completely. */
   fill(): void {
     const file = openSync(this.#ballast, 'a');
     for (const size of [CHUNK.length, 512, 1]) {
@@ -45,7 +45,7 @@ class SmallDisk {
     closeSync(file);
   }
 
-  empty(): void {
+  freeSpace(): void {
     rmSync(this.#ballast, { force: true });
   }
 
@@ -55,15 +55,15 @@ class SmallDisk {
   }
 }
 
-async function fillAgainAndAgain(group: Group, world: World, disk: SmallDisk): Promise<void> {
+async function fillRepeatedly(group: Group, world: World, disk: SmallDisk): Promise<void> {
   const checker = new Checker(world);
-  await rounds(group, world, checker, async () => {
+  await runRounds(group, world, checker, async () => {
     const load = new Load(world).start();
     await pause(300 + Math.random() * 500);
     disk.fill();
     await pause(500 + Math.random() * 1_500);
-    disk.empty();
-    await recovered(world);
+    disk.freeSpace();
+    await waitForRecovery(world);
     await pause(500);
     await load.stop();
   });
@@ -78,7 +78,7 @@ export async function fillDiskOfSqlite(group: Group): Promise<void> {
     await createSqliteFile(file);
     const world = await World.open({ processes: 1, databaseUrl: `sqlite:${file}` });
     try {
-      await fillAgainAndAgain(group, world, disk);
+      await fillRepeatedly(group, world, disk);
     } finally {
       await world.end();
     }
@@ -92,19 +92,19 @@ export async function fillDiskOfPostgres(group: Group): Promise<void> {
   const disk = canMakeClusters() ? SmallDisk.mount() : undefined;
   if (disk === undefined) return group.skip('nothing can be mounted here, or there is no server of PostgreSQL');
   try {
-    const place = join(disk.folder, 'tables');
-    mkdirSync(place);
-    for (const folder of [disk.folder, place]) chmodSync(folder, 0o755);
-    if (process.getuid?.() === 0) execFileSync('chown', ['postgres', place]);
+    const tablespaceFolder = join(disk.folder, 'tables');
+    mkdirSync(tablespaceFolder);
+    for (const folder of [disk.folder, tablespaceFolder]) chmodSync(folder, 0o755);
+    if (process.getuid?.() === 0) execFileSync('chown', ['postgres', tablespaceFolder]);
     const cluster = await Cluster.make();
     await cluster.start();
     await rawSql(cluster.urlOf('postgres'), async (run) => {
-      await run(`create tablespace small location '${place}'`);
+      await run(`create tablespace small location '${tablespaceFolder}'`);
       await run('create database vidimus tablespace small');
     });
     const world = await World.open({ processes: 2, databaseUrl: cluster.urlOf('vidimus') });
     try {
-      await fillAgainAndAgain(group, world, disk);
+      await fillRepeatedly(group, world, disk);
     } finally {
       await world.end();
       await cluster.remove();

@@ -12,9 +12,9 @@ const RealDate = Date;
 let offset = 0;
 
 class ShiftedDate extends RealDate {
-  constructor(...given: [] | [number | string | Date]) {
-    if (given.length === 0) super(RealDate.now() + offset);
-    else super(...(given as [number]));
+  constructor(...parameters: [] | [number | string | Date]) {
+    if (parameters.length === 0) super(RealDate.now() + offset);
+    else super(...(parameters as [number]));
   }
 
   static override now(): number {

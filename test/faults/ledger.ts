@@ -18,32 +18,32 @@ export type Issuance = {
 /** A presentation as the callers know it. */
 export type Presentation = {
   readonly session: string;
-  /** Whether a backend is to be told. */
+  /** Whether a backend must be notified. */
   readonly isHooked: boolean;
   /** Answers with success to a wallet. */
   presented: number;
-  /** Whether a wallet was told that its answer is no good. */
+  /** Whether the response of the wallet was rejected. */
   wasRefused: boolean;
   /** Successes of those who brought the response code. */
   brought: number;
 };
 
-/** What the administrator knows of a document that he writes again and again. */
-export type Written = { asked: number; told: number };
+/** Writes of an administrator to one document. */
+export type RequestedWrites = { asked: number; told: number };
 
 /**
- * What callers were told, kept outside of the service: in memory for the checker, and line by line in a file for whoever looks
- * into a fault. Nothing is ever taken back.
+ * Records of all responses, outside of the service: in memory for the checker, and in an append-only file for the analysis
+ * of a fault.
  */
 export class Ledger {
   readonly issuances = new Map<string, Issuance>();
   readonly presentations = new Map<string, Presentation>();
-  readonly config: Written = { asked: 0, told: 0 };
+  readonly config: RequestedWrites = { asked: 0, told: 0 };
   /** Calls of the backend: the ids of deliveries, by session. */
   readonly deliveries = new Map<string, Map<string, number>>();
-  /** What no checker has to look for, because an answer said it. */
+  /** Violations that a response itself shows. */
   readonly violations: string[] = [];
-  /** `refused` are attempts that nobody took. */
+  /** `refused` counts refused connections. */
   readonly counts = { answered: 0, unanswered: 0, refused: 0, unavailable: 0 };
   /** Codes that were redeemed, also where that is forgotten rightly. */
   readonly spent: string[] = [];
@@ -56,22 +56,22 @@ export class Ledger {
     this.#file = file;
   }
 
-  note(what: string, about: { readonly session?: string; readonly [name: string]: unknown }): void {
+  log(description: string, about: { readonly session?: string; readonly [name: string]: unknown }): void {
     if (about.session !== undefined) this.#since.add(about.session);
-    appendFileSync(this.#file, `${JSON.stringify({ at: new Date().toISOString(), what, ...about })}\n`);
+    appendFileSync(this.#file, `${JSON.stringify({ at: new Date().toISOString(), what: description, ...about })}\n`);
   }
 
-  /** Keeps a copy for whoever looks into a fault. */
+  /** Copies the records for the analysis of a fault. */
   keep(file: string): void {
     copyFileSync(this.#file, file);
   }
 
-  violate(what: string): void {
-    this.violations.push(what);
-    this.note('violation', { detail: what });
+  violate(description: string): void {
+    this.violations.push(description);
+    this.log('violation', { detail: description });
   }
 
-  /** From here on, what is said may be lost with the database. */
+  /** Later records may be lost with the database. */
   mark(): void {
     this.#since.clear();
     this.#toldAtMark = this.config.told;
@@ -79,15 +79,15 @@ export class Ledger {
 
   /** The database is as it was at the mark, and an operator knows it. What was handed out stays handed out. */
   lose(): void {
-    for (const session of this.#since) for (const known of [this.issuances, this.presentations, this.deliveries]) known.delete(session);
+    for (const session of this.#since) for (const byId of [this.issuances, this.presentations, this.deliveries]) byId.delete(session);
     this.config.told = this.#toldAtMark;
-    this.note('lost', { sessions: this.#since.size });
+    this.log('lost', { sessions: this.#since.size });
   }
 
   offered(session: string): Issuance {
     const issuance: Issuance = { ...{ session, redeemed: 0, nonces: new Map(), entries: [] }, revocations: { asked: 0, told: 0 } };
     this.issuances.set(session, issuance);
-    this.note('offered', { session });
+    this.log('offered', { session });
     return issuance;
   }
 
@@ -101,34 +101,34 @@ export class Ledger {
       brought: 0,
     };
     this.presentations.set(session, presentation);
-    this.note('requested', { session, isHooked });
+    this.log('requested', { session, isHooked });
     return presentation;
   }
 
   redeemed(issuance: Issuance): void {
     issuance.redeemed++;
     if (issuance.code !== undefined) this.spent.push(issuance.code);
-    this.note('redeemed', { session: issuance.session });
+    this.log('redeemed', { session: issuance.session });
     if (issuance.redeemed > 1) this.violate(`the code of ${issuance.session} was redeemed twice`);
   }
 
   issued(issuance: Issuance, nonce: string, entries: readonly StatusEntry[]): void {
-    const times = (issuance.nonces.get(nonce) ?? 0) + 1;
-    issuance.nonces.set(nonce, times);
+    const useCount = (issuance.nonces.get(nonce) ?? 0) + 1;
+    issuance.nonces.set(nonce, useCount);
     issuance.entries.push(...entries);
-    this.note('issued', { session: issuance.session, entries: entries.map(keyOf) });
-    if (times > 1) this.violate(`a nonce was taken twice for ${issuance.session}`);
+    this.log('issued', { session: issuance.session, entries: entries.map(entryKey) });
+    if (useCount > 1) this.violate(`a nonce was taken twice for ${issuance.session}`);
   }
 
   presented(presentation: Presentation): void {
     presentation.presented++;
-    this.note('presented', { session: presentation.session });
+    this.log('presented', { session: presentation.session });
     if (presentation.presented > 1) this.violate(`${presentation.session} took two presentations`);
   }
 
   brought(presentation: Presentation): void {
     presentation.brought++;
-    this.note('brought', { session: presentation.session });
+    this.log('brought', { session: presentation.session });
     if (presentation.brought > 1) this.violate(`a response code of ${presentation.session} was taken twice`);
   }
 
@@ -136,7 +136,7 @@ export class Ledger {
     const ids = this.deliveries.get(session) ?? new Map<string, number>();
     this.deliveries.set(session, ids);
     ids.set(id, (ids.get(id) ?? 0) + 1);
-    this.note('delivered', { session, id });
+    this.log('delivered', { session, id });
   }
 
   get revoked(): readonly Issuance[] {
@@ -144,4 +144,4 @@ export class Ledger {
   }
 }
 
-export const keyOf = ({ listId, idx }: Pick<StatusEntry, 'listId' | 'idx'>) => `${listId} ${idx}`;
+export const entryKey = ({ listId, idx }: Pick<StatusEntry, 'listId' | 'idx'>) => `${listId} ${idx}`;

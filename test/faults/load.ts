@@ -8,13 +8,13 @@ import { Steps } from './steps.ts';
 import type { World } from './world.ts';
 
 const CREDENTIALS = 2;
-/** Of codes, so many are redeemed by two wallets at the same moment, or tried by another one afterwards. */
+/** Share of codes that two wallets redeem simultaneously, or that another wallet tries afterwards. */
 const STOLEN_SHARE = 0.2;
 const REPEATED_SHARE = 0.3;
 
 type Winner = { readonly wallet: RawWallet; readonly token: string };
 
-/** Has credentials issued, and others try to have them, too. */
+/** Issues credentials, and tries to redeem their codes a second time. */
 export class Buyer {
   readonly #world: World;
   readonly #steps: Steps;
@@ -29,11 +29,11 @@ export class Buyer {
     const { deployment, ledger } = this.#world;
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [CARD.id] };
     const make = () => this.#world.call('POST', '/issuer/offer', json);
-    const made = await this.#steps.must('offer', 201, make);
+    const made = await this.#steps.expectStatus('offer', 201, make);
     if (made === undefined) return undefined;
     const issuance = ledger.offered(made.body.session);
     const reference = new URL(made.body.uri).searchParams.get('credential_offer_uri') ?? '';
-    const offer = await this.#steps.must('fetch offer', 200, () => deployment.call('GET', reference));
+    const offer = await this.#steps.expectStatus('fetch offer', 200, () => deployment.call('GET', reference));
     if (offer === undefined) return undefined;
     const [grant] = Object.values(offer.body.grants) as { 'pre-authorized_code': string }[];
     issuance.code = grant?.['pre-authorized_code'] ?? '';
@@ -50,56 +50,56 @@ export class Buyer {
 
   /** One of the wallets gets it. The same one may ask again until it has used its token. */
   async #redeem(issuance: Issuance, wallets: number): Promise<Winner | undefined> {
-    const all = Array.from({ length: wallets }, () => this.#redeemAs(this.#wallet(), issuance));
-    const ended = await Promise.allSettled(all);
-    const outcomes = ended.map((one) => {
-      if (one.status === 'rejected') throw one.reason;
-      return one.value;
+    const redemptions = Array.from({ length: wallets }, () => this.#redeemAs(this.#wallet(), issuance));
+    const results = await Promise.allSettled(redemptions);
+    const outcomes = results.map((outcome) => {
+      if (outcome.status === 'rejected') throw outcome.reason;
+      return outcome.value;
     });
     const winner = outcomes.find(({ won }) => won !== undefined)?.won;
-    const isSure = outcomes.every((one) => one.isSure) && !this.#steps.isForgiving;
-    if (winner === undefined && isSure) this.#world.ledger.violate(`redeem: ${outcomes[0]?.text}`);
+    const isCertain = outcomes.every((outcome) => outcome.isSure) && !this.#steps.isForgiving;
+    if (winner === undefined && isCertain) this.#world.ledger.violate(`redeem: ${outcomes[0]?.text}`);
     return winner;
   }
 
   async #redeemAs(wallet: RawWallet, issuance: Issuance) {
     const redeem = () => wallet.redeem(issuance.code ?? '');
-    const { answer, isSure } = await this.#steps.take('redeem', redeem);
-    if (answer.status !== 200) return { won: undefined, isSure, text: `${answer.status} ${answer.text}` };
+    const { answer, isSure: isCertain } = await this.#steps.attempt('redeem', redeem);
+    if (answer.status !== 200) return { won: undefined, isSure: isCertain, text: `${answer.status} ${answer.text}` };
     this.#world.ledger.redeemed(issuance);
-    return { won: { wallet, token: answer.body.access_token as string }, isSure, text: '' };
+    return { won: { wallet, token: answer.body.access_token as string }, isSure: isCertain, text: '' };
   }
 
   /** @returns whether credentials came. */
   async #collect(issuance: Issuance, { wallet, token }: Winner): Promise<boolean> {
     const { ledger, deployment } = this.#world;
-    const ask = () => deployment.call('POST', `/${wallet.tenant}/nonce`);
-    const given = await this.#steps.must('nonce', 200, ask);
-    if (given === undefined) return false;
-    const nonce: string = given.body.c_nonce;
+    const requestNonce = () => deployment.call('POST', `/${wallet.tenant}/nonce`);
+    const nonceResponse = await this.#steps.expectStatus('nonce', 200, requestNonce);
+    if (nonceResponse === undefined) return false;
+    const nonce: string = nonceResponse.body.c_nonce;
     const request = () => {
       const keys = Array.from({ length: CREDENTIALS }, () => newKey());
       const jwt = keys.map((key) => keyProof(key, wallet.issuer, nonce));
       const body = { credential_configuration_id: CARD.id, proofs: { jwt } };
       return wallet.request(token, CARD.id, { body });
     };
-    const answer = await this.#steps.must('credential', 200, request);
+    const answer = await this.#steps.expectStatus('credential', 200, request);
     if (answer === undefined) return false;
-    ledger.issued(issuance, nonce, answer.body.credentials.map(entryOf));
+    ledger.issued(issuance, nonce, answer.body.credentials.map(statusEntryOf));
     if (Math.random() < REPEATED_SHARE) {
-      const { answer: again } = await this.#steps.take('credential again', request);
-      if (again.status === 200) ledger.issued(issuance, nonce, again.body.credentials.map(entryOf));
+      const { answer: repeatedResponse } = await this.#steps.attempt('credential again', request);
+      if (repeatedResponse.status === 200) ledger.issued(issuance, nonce, repeatedResponse.body.credentials.map(statusEntryOf));
     }
     return true;
   }
 }
 
-function entryOf({ credential }: { readonly credential: string }): StatusEntry {
+function statusEntryOf({ credential }: { readonly credential: string }): StatusEntry {
   const { uri, idx } = decode(credential).payload['status'].status_list;
   return { uri, idx, listId: String(uri).split('/').at(-1) ?? '' };
 }
 
-/** Is asked for a presentation, answers, and comes back; and somebody tries the same with copies. */
+/** Answers a presentation request and returns to the shop; replays are tried, too. */
 export class Shopper {
   readonly #world: World;
   readonly #steps: Steps;
@@ -113,38 +113,38 @@ export class Shopper {
     const { deployment, ledger, held } = this.#world;
     const json = { response_type: 'uri', requestId: isHooked ? 'hooked' : 'plain' };
     const make = () => this.#world.call('POST', '/verifier/offer', json);
-    const made = await this.#steps.must('request', 201, make);
-    if (made === undefined) return;
-    const presentation = ledger.requested(made.body.session, isHooked);
-    const url = new URL(made.body.uri).searchParams.get('request_uri') ?? '';
-    const fetched = await this.#steps.must('fetch request', 200, () => deployment.call('GET', url));
-    const shown = held[Math.floor(Math.random() * held.length)];
-    if (fetched === undefined || shown === undefined) return;
-    const asked = decode(fetched.text);
+    const createdRequest = await this.#steps.expectStatus('request', 201, make);
+    if (createdRequest === undefined) return;
+    const presentation = ledger.requested(createdRequest.body.session, isHooked);
+    const url = new URL(createdRequest.body.uri).searchParams.get('request_uri') ?? '';
+    const requestResponse = await this.#steps.expectStatus('fetch request', 200, () => deployment.call('GET', url));
+    const presentedCredential = held[Math.floor(Math.random() * held.length)];
+    if (requestResponse === undefined || presentedCredential === undefined) return;
+    const request = decode(requestResponse.text);
     const answer = async () => {
-      const vp_token = { card: [bindToRequest(asked, shown)] };
-      const form = { response: await encryptResponse(asked, { vp_token, state: asked.payload['state'] }) };
-      ledger.note('presenting', { session: presentation.session });
-      return deployment.call('POST', asked.payload['response_uri'], { form });
+      const vp_token = { card: [bindToRequest(request, presentedCredential)] };
+      const form = { response: await encryptResponse(request, { vp_token, state: request.payload['state'] }) };
+      ledger.log('presenting', { session: presentation.session });
+      return deployment.call('POST', request.payload['response_uri'], { form });
     };
-    const taken = await this.#steps.must('presentation', 200, answer);
-    presentation.wasRefused = taken === undefined;
-    if (taken === undefined) return;
+    const presentationResponse = await this.#steps.expectStatus('presentation', 200, answer);
+    presentation.wasRefused = presentationResponse === undefined;
+    if (presentationResponse === undefined) return;
     ledger.presented(presentation);
-    await this.#comeBack(presentation, taken.body.redirect_uri);
+    await this.#comeBack(presentation, presentationResponse.body.redirect_uri);
     if (Math.random() > REPEATED_SHARE) return;
-    const { answer: again } = await this.#steps.take('presentation again', answer);
-    if (again.status === 200) ledger.presented(presentation);
+    const { answer: repeatedResponse } = await this.#steps.attempt('presentation again', answer);
+    if (repeatedResponse.status === 200) ledger.presented(presentation);
   }
 
-  /** With the response code, and then as somebody who has a copy of it. */
+  /** Uses the response code, and replays it. */
   async #comeBack(presentation: Presentation, address: string): Promise<void> {
     const code = new URL(address).searchParams.get('response_code') ?? '';
     const path = `/session/${presentation.session}?response_code=${encodeURIComponent(code)}`;
     const bring = () => this.#world.call('GET', path);
-    const seen = await this.#steps.must('response code', 200, bring);
-    if (seen !== undefined) this.#world.ledger.brought(presentation);
-    const { answer } = await this.#steps.take('response code again', bring);
+    const codeResponse = await this.#steps.expectStatus('response code', 200, bring);
+    if (codeResponse !== undefined) this.#world.ledger.brought(presentation);
+    const { answer } = await this.#steps.attempt('response code again', bring);
     if (answer.status === 200) this.#world.ledger.brought(presentation);
   }
 }
@@ -152,9 +152,9 @@ export class Shopper {
 const AFTER_FAULT_MS = 40;
 const BUYERS = 3;
 const SHOPPERS = 3;
-/** Of what was issued, so much is revoked. */
+/** Share of issued credentials that are revoked. */
 const REVOKED_SHARE = 0.5;
-/** For how long what is under way when the load ends is repeated. */
+/** Time for repetitions of pending steps at the end of the load. */
 const LAST_ATTEMPTS_MS = 3_000;
 
 /** Wallets that buy and show, and an administrator who revokes and changes how the tenant issues; each repeats what was not answered. */
@@ -179,15 +179,15 @@ export class Load {
     };
     const work = [
       ...Array.from({ length: BUYERS }, () => buy),
-      ...Array.from({ length: SHOPPERS }, (_, at) => () => shopper.present(at % 2 === 0)),
+      ...Array.from({ length: SHOPPERS }, (_, index) => () => shopper.present(index % 2 === 0)),
       () => this.#revoke(),
       () => this.#administer(),
     ];
-    for (const one of work) this.#running.push(this.#repeat(one));
+    for (const outcome of work) this.#running.push(this.#repeat(outcome));
     return this;
   }
 
-  /** From now on a refusal is no fault. */
+  /** Tolerates rejections from now on. */
   forgive(): void {
     this.#steps.isForgiving = true;
   }
@@ -207,7 +207,7 @@ export class Load {
       try {
         await work();
       } catch (error) {
-        // Only silence is forgiven to the service; the rest is told.
+        // Only missing responses are tolerated; other errors are reported.
         if (!(error instanceof NoAnswer)) this.#world.ledger.violate(String((error as Error).stack));
         await pause(AFTER_FAULT_MS);
       }
@@ -219,14 +219,14 @@ export class Load {
     if (issuance === undefined) return void (await pause(20));
     if (Math.random() > REVOKED_SHARE) return;
     const { revocations, session } = issuance;
-    const answer = await this.#steps.must('revoke', 201, () => {
+    const answer = await this.#steps.expectStatus('revoke', 201, () => {
       revocations.asked++;
-      this.#world.ledger.note('revoking', { session });
+      this.#world.ledger.log('revoking', { session });
       return this.#world.call('POST', '/session/revoke', { sessionId: session, status: 1 });
     });
     if (answer === undefined) return;
     revocations.told++;
-    this.#world.ledger.note('revoked', { session });
+    this.#world.ledger.log('revoked', { session });
     await pause(Math.random() * 20);
   }
 
@@ -235,7 +235,7 @@ export class Load {
     const number = ++config.asked;
     const json = { display: [{ name: `Version ${number}`, locale: 'en' }], batchSize: 10 };
     const write = () => this.#world.call('POST', '/issuer/config', json);
-    if ((await this.#steps.must('configure', 201, write)) !== undefined) config.told = number;
+    if ((await this.#steps.expectStatus('configure', 201, write)) !== undefined) config.told = number;
     await pause(50);
   }
 }

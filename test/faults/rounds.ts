@@ -6,9 +6,9 @@ import type { World } from './world.ts';
 /** Deliveries and chains are looked at in every so many rounds, and in the last one. */
 const WHOLE_EVERY = 20;
 
-export type Round = (number: number) => Promise<void>;
+export type RoundAction = (number: number) => Promise<void>;
 
-/** What one part of the suite comes to. */
+/** Result of one part of the suite. */
 export class Group {
   readonly name: string;
   readonly planned: number;
@@ -16,7 +16,7 @@ export class Group {
   readonly facts: string[] = [];
   done = 0;
   skipped: string | undefined;
-  /** Whether deliveries that were broken off are waited for; the short form has no time. */
+  /** Whether the run waits for interrupted deliveries; the short run does not. */
   readonly waits: boolean;
   readonly #began = performance.now();
 
@@ -26,9 +26,9 @@ export class Group {
     this.waits = waits;
   }
 
-  skip(why: string): void {
-    if (process.env['CI'] === 'true') throw new Error(`${this.name}: ${why}`);
-    this.skipped = why;
+  skip(reason: string): void {
+    if (process.env['CI'] === 'true') throw new Error(`${this.name}: ${reason}`);
+    this.skipped = reason;
   }
 
   get line(): string {
@@ -44,20 +44,20 @@ export class Group {
 }
 
 /** Does the same again and again, and has it looked at each time. It ends with the first round in which something is wrong. */
-export async function rounds(group: Group, world: World, checker: Checker, round: Round): Promise<void> {
+export async function runRounds(group: Group, world: World, checker: Checker, runRound: RoundAction): Promise<void> {
   for (let number = 1; number <= group.planned; number++) {
-    await round(number);
+    await runRound(number);
     const isWhole = number % WHOLE_EVERY === 0 || number === group.planned;
     group.violations.push(...(await checker.check({ all: isWhole, deliveries: isWhole && group.waits })));
     group.done = number;
     if (group.violations.length > 0) break;
     if (isWhole && group.waits) console.log(`  ${group.line}`);
   }
-  tell(group, world);
+  reportGroup(group, world);
 }
 
-/** What was done, so that nobody takes silence for success. */
-export function tell(group: Group, { ledger }: World): void {
+/** Prints the number of steps, which shows that the load ran. */
+export function reportGroup(group: Group, { ledger }: World): void {
   if (group.violations.length > 0) {
     const file = join(tmpdir(), `vidimus-${group.name}.ledger`);
     ledger.keep(file);
@@ -65,7 +65,7 @@ export function tell(group: Group, { ledger }: World): void {
   }
   const issuances = [...ledger.issuances.values()];
   const presentations = [...ledger.presentations.values()];
-  const count = (what: readonly unknown[]) => what.length;
+  const count = (items: readonly unknown[]) => items.length;
   const { answered, unanswered, refused, unavailable } = ledger.counts;
   group.facts.push(
     `${issuances.reduce((sum, { entries }) => sum + entries.length, 0)} credentials`,

@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { findOpenBao, startOpenBao } from '../support/openbao.ts';
 import { startRabbitMq } from '../support/rabbitmq.ts';
 import { Checker } from './checker.ts';
-import { recovered } from './database-faults.ts';
+import { waitForRecovery } from './database-faults.ts';
 import { Load } from './load.ts';
 import { onPostgres } from './process-faults.ts';
-import { type Group, rounds } from './rounds.ts';
+import { type Group, runRounds } from './rounds.ts';
 import type { World } from './world.ts';
 
 const QUEUE = 'vidimus.faults';
@@ -36,7 +36,7 @@ export async function loseBroker(group: Group): Promise<void> {
     await onPostgres(
       group,
       async (world) => {
-        await rounds(group, world, new Checker(world), async () => {
+        await runRounds(group, world, new Checker(world), async () => {
           const load = new Load(world).start();
           await pause(300 + Math.random() * 700);
           await connection.close().catch(() => {});
@@ -46,7 +46,7 @@ export async function loseBroker(group: Group): Promise<void> {
           connection = await listen();
           await pause(500);
           await load.stop();
-          await untilTold(world, completed, group);
+          await waitForDeliveries(world, completed, group);
         });
         group.facts.push(`${completed.size} sessions told as completed`);
       },
@@ -58,15 +58,15 @@ export async function loseBroker(group: Group): Promise<void> {
   }
 }
 
-async function untilTold({ ledger }: World, completed: ReadonlySet<string>, group: Group): Promise<void> {
+async function waitForDeliveries({ ledger }: World, completed: ReadonlySet<string>, group: Group): Promise<void> {
   const end = performance.now() + EVENTS_MS;
-  const missing = () => {
-    const issued = [...ledger.issuances.values()].filter(({ entries }) => entries.length > 0);
-    const presented = [...ledger.presentations.values()].filter((one) => one.presented > 0);
-    return [...issued, ...presented].filter(({ session }) => !completed.has(session));
+  const findMissing = () => {
+    const issuedSessions = [...ledger.issuances.values()].filter(({ entries }) => entries.length > 0);
+    const presentedSessions = [...ledger.presentations.values()].filter((presentation) => presentation.presented > 0);
+    return [...issuedSessions, ...presentedSessions].filter(({ session }) => !completed.has(session));
   };
-  while (missing().length > 0 && performance.now() < end) await pause(100);
-  for (const { session } of missing().slice(0, 5)) group.violations.push(`nobody was told that ${session} is completed`);
+  while (findMissing().length > 0 && performance.now() < end) await pause(100);
+  for (const { session } of findMissing().slice(0, 5)) group.violations.push(`nobody was told that ${session} is completed`);
 }
 
 /** The key store is killed and comes back. */
@@ -80,13 +80,13 @@ export async function loseVault(group: Group): Promise<void> {
     await onPostgres(
       group,
       async (world) => {
-        await rounds(group, world, new Checker(world), async () => {
+        await runRounds(group, world, new Checker(world), async () => {
           const load = new Load(world).start();
           await pause(300 + Math.random() * 700);
           await vault.kill();
           await pause(Math.random() * 1_500);
           await vault.restart();
-          await recovered(world);
+          await waitForRecovery(world);
           await pause(500);
           await load.stop();
         });

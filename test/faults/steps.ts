@@ -1,21 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer } from '../support/test-service.ts';
-import { NoAnswer, Refused } from './calls.ts';
+import { ConnectionRefusedError, NoAnswer } from './calls.ts';
 import type { Ledger } from './ledger.ts';
 
 const AFTER_SILENCE_MS = 40;
-/** How many attempts callers make before they give something up. */
+/** Maximum attempts of a caller. */
 const ATTEMPTS = 60;
 
-/** What came of a step. `isSure`: no attempt before it may have had an effect that nobody told of. */
+/** Result of a step. `isSure`: no earlier attempt may have had an unreported effect. */
 export type Outcome = { readonly answer: Answer; readonly isSure: boolean };
 
 /** Calls that are repeated until they are answered. */
 export class Steps {
   readonly ledger: Ledger;
-  /** Nothing is repeated any more. */
+  /** Steps are no longer repeated. */
   isFinal = false;
-  /** A refusal is no fault, since a clock is wrong. What was done may still not be done twice. */
+  /** Rejections are tolerated, since a clock is wrong. Double use is still a violation. */
   isForgiving = false;
 
   constructor(ledger: Ledger) {
@@ -23,7 +23,7 @@ export class Steps {
   }
 
   /** @throws NoAnswer when it is given up. */
-  async take(what: string, call: () => Promise<Answer>): Promise<Outcome> {
+  async attempt(description: string, call: () => Promise<Answer>): Promise<Outcome> {
     const { counts } = this.ledger;
     let isSure = true;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -33,7 +33,7 @@ export class Steps {
       }
       try {
         const answer = await call();
-        if (answer.status === 500) this.ledger.violate(`${what}: 500 ${answer.text}`);
+        if (answer.status === 500) this.ledger.violate(`${description}: 500 ${answer.text}`);
         if (answer.status < 500 && answer.status !== 429) {
           counts.answered++;
           return { answer, isSure };
@@ -42,26 +42,26 @@ export class Steps {
         isSure = false;
       } catch (error) {
         if (!(error instanceof NoAnswer)) throw error;
-        if (error instanceof Refused) {
+        if (error instanceof ConnectionRefusedError) {
           counts.refused++;
           continue;
         }
         counts.unanswered++;
-        this.ledger.note('no answer', { step: what, why: error.message });
+        this.ledger.log('no answer', { step: description, why: error.message });
         isSure = false;
       }
     }
-    throw new NoAnswer(`${what}: given up`);
+    throw new NoAnswer(`${description}: given up`);
   }
 
   /**
-   * What was acknowledged has to carry the next step.
-   * @returns the answer; undefined where it refuses what an attempt before may have done.
+   * Expects that an acknowledged step allows the next one.
+   * @returns the response; undefined for a rejection that an earlier attempt may explain.
    */
-  async must(what: string, status: number, call: () => Promise<Answer>): Promise<Answer | undefined> {
-    const { answer, isSure } = await this.take(what, call);
+  async expectStatus(description: string, status: number, call: () => Promise<Answer>): Promise<Answer | undefined> {
+    const { answer, isSure } = await this.attempt(description, call);
     if (answer.status === status) return answer;
-    if (isSure && !this.isForgiving) this.ledger.violate(`${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
+    if (isSure && !this.isForgiving) this.ledger.violate(`${description}: ${answer.status} ${answer.text.slice(0, 300)}`);
     return undefined;
   }
 }

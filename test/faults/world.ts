@@ -9,34 +9,34 @@ import { Deployment, type DeploymentOptions } from './deployment.ts';
 import { Ledger } from './ledger.ts';
 
 const CARD_TYPE = 'urn:shown:1';
-/** How long a backend takes, at most, so that some deliveries are under way when something is killed. */
+/** Maximum delay of a backend, so that some deliveries are pending during a kill. */
 const BACKEND_MS = 60;
 
 export type Tenant = { readonly id: string; readonly token: string };
 
-/** A deployment with a tenant that issues and verifies, its backend, and what everybody was told. */
+/** A deployment with a tenant that issues and verifies, its backend, and the ledger of responses. */
 export class World {
   readonly deployment: Deployment;
   readonly ledger: Ledger;
   readonly backend: Backend;
   readonly tenant: Tenant;
-  /** What wallets show. */
+  /** Credentials that wallets present. */
   readonly held: readonly HeldCredential[];
   databaseUrl: string;
 
-  private constructor(parts: Omit<World, 'end' | 'call'>) {
-    this.deployment = parts.deployment;
-    this.ledger = parts.ledger;
-    this.backend = parts.backend;
-    this.tenant = parts.tenant;
-    this.held = parts.held;
-    this.databaseUrl = parts.databaseUrl;
+  private constructor(properties: Omit<World, 'end' | 'call'>) {
+    this.deployment = properties.deployment;
+    this.ledger = properties.ledger;
+    this.backend = properties.backend;
+    this.tenant = properties.tenant;
+    this.held = properties.held;
+    this.databaseUrl = properties.databaseUrl;
   }
 
   static async open(options: DeploymentOptions, id = 'acme'): Promise<World> {
     const deployment = await Deployment.start(options);
     try {
-      return await World.beside(deployment, options.databaseUrl, id);
+      return await World.createBeside(deployment, options.databaseUrl, id);
     } catch (error) {
       await deployment.end();
       throw error;
@@ -44,7 +44,7 @@ export class World {
   }
 
   /** Another tenant of a deployment. */
-  static async beside(deployment: Deployment, databaseUrl: string, id: string): Promise<World> {
+  static async createBeside(deployment: Deployment, databaseUrl: string, id: string): Promise<World> {
     const backend = await Backend.start();
     try {
       const ledger = new Ledger(join(deployment.folder, `${id}.ledger`));
@@ -85,22 +85,22 @@ async function setUp(deployment: Deployment, backend: Backend, id: string) {
     claims: { name: 'Ada' },
     disclosureFrame: { _sd: ['name'] },
   });
-  const asking = {
+  const queryConfig = {
     dcql_query: { credentials: [{ id: 'card', format: 'dc+sd-jwt', meta: { vct_values: [CARD_TYPE] }, claims: [{ path: ['name'] }] }] },
     trustAnchors: [{ keyChainId: 'signing' }],
     redirectUri: 'https://shop.example/done',
   };
-  await post('/verifier/config', { ...asking, id: 'plain' });
-  await post('/verifier/config', { ...asking, id: 'hooked', webhook: { url: `${backend.url}/presented` } });
-  const held: HeldCredential[] = [];
-  while (held.length < 3) {
+  await post('/verifier/config', { ...queryConfig, id: 'plain' });
+  await post('/verifier/config', { ...queryConfig, id: 'hooked', webhook: { url: `${backend.url}/presented` } });
+  const credentials: HeldCredential[] = [];
+  while (credentials.length < 3) {
     const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['shown'] };
-    const made = await post('/issuer/offer', json);
+    const offer = await post('/issuer/offer', json);
     const wallet = new RawWallet(deployment, id);
     const holder = newKey();
-    const issued = await wallet.request(await wallet.accessToken(made.uri), 'shown', { key: holder });
-    if (issued.status !== 200) throw new Error(`credential: ${issued.status} ${issued.text}`);
-    held.push({ text: issued.body.credentials[0].credential, holder, session: made.session });
+    const credentialResponse = await wallet.request(await wallet.accessToken(offer.uri), 'shown', { key: holder });
+    if (credentialResponse.status !== 200) throw new Error(`credential: ${credentialResponse.status} ${credentialResponse.text}`);
+    credentials.push({ text: credentialResponse.body.credentials[0].credential, holder, session: offer.session });
   }
-  return { tenant, held };
+  return { tenant, held: credentials };
 }

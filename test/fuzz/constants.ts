@@ -1,6 +1,6 @@
 import { encodeCbor } from '../../domain/formats/cbor/encode.ts';
 
-/** What the signed seeds were made for. */
+/** Parameters of the signed seeds. */
 export const SECONDS = 1_790_000_000;
 export const NOW = new Date(SECONDS * 1000);
 export const AUDIENCE = 'https://service.example/tenant';

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 
-/** Where bytes of strangers are read. */
+/** Files with parsers of untrusted bytes. */
 const PLACES = [
   'domain/formats/**/*.ts',
   'domain/{status-lists,oauth,issuance,verification,trust-lists,registrar}/**/*.ts',

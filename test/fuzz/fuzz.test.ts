@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { decoders, NOT_FUZZED } from './decoders.ts';
 import { readInputs } from './engine/corpus.ts';
-import { judge } from './engine/judge.ts';
+import { runInputs } from './engine/judge.ts';
 import { type FuzzReport, runFuzz } from './run-fuzz.ts';
 import { seedSizes } from './targets/seeds.ts';
 import { TARGETS } from './targets.ts';
@@ -14,7 +14,7 @@ const folder = (kind: string, name = '') => new URL(`${kind}/${name}`, import.me
 const MAX_INPUT_BYTES = 16 * 1024;
 const MAX_CORPUS_BYTES = 2 * 1024 * 1024;
 
-function filesOf(kind: 'corpus' | 'crashes' | 'seeds'): readonly string[] {
+function listFiles(kind: 'corpus' | 'crashes' | 'seeds'): readonly string[] {
   const names = readdirSync(folder(kind), { recursive: true, encoding: 'utf8' });
   return names
     .filter((name) => name !== '.gitkeep')
@@ -30,8 +30,8 @@ describe('decoders, on every stored fuzz input', () => {
         ...readInputs(folder('corpus/', `${target.name}.json`)),
         ...readInputs(folder('crashes/', `${target.name}.json`)),
       ];
-      const faults = judge(target, inputs).flatMap(({ kind, key }, at) =>
-        kind === 'fine' ? [] : [`${kind} ${key}: ${inputs[at]?.toString('base64')}`],
+      const faults = runInputs(target, inputs).flatMap(({ kind, key }, index) =>
+        kind === 'fine' ? [] : [`${kind} ${key}: ${inputs[index]?.toString('base64')}`],
       );
       expect(faults).to.deep.equal([]);
     });
@@ -39,7 +39,7 @@ describe('decoders, on every stored fuzz input', () => {
 
   it('have a target for each stored input, and no input is large', () => {
     const names = new Set(TARGETS.map(({ name }) => name));
-    const files = [...filesOf('corpus'), ...filesOf('crashes')];
+    const files = [...listFiles('corpus'), ...listFiles('crashes')];
     const kept = files.map((file) => basename(file, '.json'));
     expect(names.size).to.equal(TARGETS.length);
     expect(kept.filter((name) => !names.has(name))).to.deep.equal([]);
@@ -67,11 +67,11 @@ describe('decoders, on mutations of stored fuzz inputs', () => {
 
   it('include every decoder of the code base', () => {
     const run = new Set(report.functions.map((name) => name.replace(ROOT.href, '')));
-    const known = decoders(ROOT);
-    expect(known.length).to.be.greaterThan(60);
-    expect(known.filter((name) => !run.has(name) && !NOT_FUZZED.has(name))).to.deep.equal([]);
+    const plantedDecoders = decoders(ROOT);
+    expect(plantedDecoders.length).to.be.greaterThan(60);
+    expect(plantedDecoders.filter((name) => !run.has(name) && !NOT_FUZZED.has(name))).to.deep.equal([]);
     // What is excused is there, and is not run after all.
-    expect([...NOT_FUZZED.keys()].filter((name) => !known.includes(name) || run.has(name))).to.deep.equal([]);
+    expect([...NOT_FUZZED.keys()].filter((name) => !plantedDecoders.includes(name) || run.has(name))).to.deep.equal([]);
   });
 });
 
@@ -82,29 +82,29 @@ describe('fuzzer', () => {
     report = await runFuzz(['--table', './planted/targets.ts', '--seed', '1', '--executions', '9000']);
   });
 
-  const crashesOf = (name: string) => report.reports.find((one) => one.name === name)?.crashes ?? [];
+  const findCrashes = (name: string) => report.reports.find((candidate) => candidate.name === name)?.crashes ?? [];
 
   it('finds an unexpected exception behind two comparisons, and the smallest input that causes it', () => {
-    const [crash, ...more] = crashesOf('undeclared');
-    expect(more).to.deep.equal([]);
+    const [crash, ...otherCrashes] = findCrashes('undeclared');
+    expect(otherCrashes).to.deep.equal([]);
     expect(crash).to.include({ kind: 'error', key: 'TypeError TypeError: planted ' });
     const input = Buffer.from(crash?.input ?? '', 'base64');
     expect([input.length, input[1], input[3]]).to.deep.equal([4, 0xc3, 0x28]);
   });
 
   it('finds an endless loop behind base64url within JSON', () => {
-    const [crash] = crashesOf('hanging');
+    const [crash] = findCrashes('hanging');
     expect(crash).to.include({ kind: 'hang', key: 'does not end' });
     const { token } = JSON.parse(Buffer.from(crash?.input ?? '', 'base64').toString()) as { token: string };
     expect(Buffer.from(token, 'base64url').toString('latin1')).to.match(/^\{.*!/s);
   });
 
   it('reports an impossible result', () => {
-    expect(crashesOf('trusting').map(({ key }) => key)).to.deep.equal(['Violation Error: nobody is an administrator ']);
+    expect(findCrashes('trusting').map(({ key }) => key)).to.deep.equal(['Violation Error: nobody is an administrator ']);
   });
 
   it('finds nothing in a decoder that satisfies its invariants, in any number of runs', () => {
-    expect(crashesOf('sound')).to.deep.equal([]);
+    expect(findCrashes('sound')).to.deep.equal([]);
     expect(report.reports.find(({ name }) => name === 'sound')?.executions).to.be.at.least(9_000);
   });
 });

@@ -37,8 +37,8 @@ function readArguments() {
   }
 }
 const { values, positionals } = readArguments();
-const wrong = (['seconds', 'seed', 'executions'] as const).filter((name) => !(Number(values[name]) >= 0));
-if (wrong.length > 0) end(`--${wrong[0]} takes a number`);
+const invalidOptions = (['seconds', 'seed', 'executions'] as const).filter((name) => !(Number(values[name]) >= 0));
+if (invalidOptions.length > 0) end(`--${invalidOptions[0]} takes a number`);
 if (values.help) end(USAGE, 0);
 
 const KEPT = { count: 40, bytes: 8 * 1024 };
@@ -48,11 +48,11 @@ const seed = Number(values.seed);
 const coverage = new Coverage();
 const { TARGETS } = (await import(values.table)) as { TARGETS: readonly Target[] };
 const chosen = TARGETS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
-const unknown = positionals.filter((name) => !TARGETS.some((target) => target.name === name));
-if (unknown.length > 0) end(`no such target: ${unknown.join(', ')}; there are ${TARGETS.map(({ name }) => name).join(' ')}`);
+const unknownTargets = positionals.filter((name) => !TARGETS.some((target) => target.name === name));
+if (unknownTargets.length > 0) end(`no such target: ${unknownTargets.join(', ')}; there are ${TARGETS.map(({ name }) => name).join(' ')}`);
 
-const fileOf = (kind: 'corpus' | 'crashes', { name }: Target) => new URL(`${kind}/${name}.json`, import.meta.url);
-const say = (text: string) => (values.report ? undefined : console.log(text));
+const targetFile = (kind: 'corpus' | 'crashes', { name }: Target) => new URL(`${kind}/${name}.json`, import.meta.url);
+const print = (text: string) => (values.report ? undefined : console.log(text));
 
 function describe(target: Target, run: Run, seconds: number): string {
   const { executions, covered, found, crashes } = run;
@@ -65,18 +65,18 @@ const reports = chosen.map((target) => {
   const seconds = () => (performance.now() - start) / 1_000;
   const run = fuzzTarget(target, coverage, {
     seed,
-    corpus: [...readInputs(fileOf('corpus', target)), ...readInputs(fileOf('crashes', target))],
+    corpus: [...readInputs(targetFile('corpus', target)), ...readInputs(targetFile('crashes', target))],
     isOver: (executions) => seconds() >= Number(values.seconds) || executions >= Number(values.executions),
-    ...(!values.report && { onProgress: (so: Run) => say(`  ${describe(target, so, seconds())}`) }),
+    ...(!values.report && { onProgress: (run: Run) => print(`  ${describe(target, run, seconds())}`) }),
   });
-  say(describe(target, run, seconds()));
+  print(describe(target, run, seconds()));
   const crashes = run.crashes.map((crash) => {
     const input = minimise(target, crash);
-    say(`  CRASH ${crash.outcome.key}\n        ${JSON.stringify(input.toString('latin1').slice(0, 300))}`);
-    if (!values.report) addInput(fileOf('crashes', target), input);
+    print(`  CRASH ${crash.outcome.key}\n        ${JSON.stringify(input.toString('latin1').slice(0, 300))}`);
+    if (!values.report) addInput(targetFile('crashes', target), input);
     return { kind: crash.outcome.kind, key: crash.outcome.key, input: input.toString('base64') };
   });
-  if (!values.report) replaceInputs(fileOf('corpus', target), distil(target, coverage, run.pool, KEPT));
+  if (!values.report) replaceInputs(targetFile('corpus', target), distil(target, coverage, run.pool, KEPT));
   const { executions, covered, found } = run;
   return { name: target.name, executions, covered, found, crashes };
 });

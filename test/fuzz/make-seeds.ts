@@ -18,9 +18,9 @@ const write = (name: string, content: string | Uint8Array) => {
   seeds[name] = Buffer.from(content).toString('base64');
 };
 
-const times = { from: '2020-01-01T00:00:00Z', until: '2049-01-01T00:00:00Z' };
-const authority = await certify({ name: 'Authority, C=DE', ca: true, ...times });
-const issuer = await certify({ name: 'Issuer, C=DE', by: authority, dns: ['issuer.example'], ...DOCUMENT_SIGNER, ...times });
+const validity = { from: '2020-01-01T00:00:00Z', until: '2049-01-01T00:00:00Z' };
+const ca = await certify({ name: 'Authority, C=DE', ca: true, ...validity });
+const issuer = await certify({ name: 'Issuer, C=DE', by: ca, dns: ['issuer.example'], ...DOCUMENT_SIGNER, ...validity });
 const holder = newKey();
 const signer = { key: issuer, chain: [issuer.certificate] };
 
@@ -67,9 +67,9 @@ write(
 );
 
 write('certificate', Buffer.from(issuer.certificate, 'base64'));
-const server = await certify({ name: 'Server, O=Example\\, Inc., L=Köln', purposes: [WEB_SERVER], ...times });
+const server = await certify({ name: 'Server, O=Example\\, Inc., L=Köln', purposes: [WEB_SERVER], ...validity });
 write('certificate-server', Buffer.from(server.certificate, 'base64'));
-write('certificates', pem(issuer) + pem(authority));
+write('certificates', pem(issuer) + pem(ca));
 
 const lst = deflateSync(Buffer.from('c9449a6b2e', 'hex'));
 const header = { alg: 'ES256', x5c: signer.chain };
@@ -88,14 +88,14 @@ const claims = new Map<number, Cbor>([
   [65534, 300],
   [65533, { bits: 2, lst }],
 ]);
-const typed = new Map<number, Cbor>([
+const typedHeaders = new Map<number, Cbor>([
   [1, -7],
   [16, 'application/statuslist+cwt'],
   [33, Buffer.from(issuer.certificate, 'base64')],
 ]);
-write('status-cwt', encodeCbor(new Tagged(18, coseSign1(encodeCbor(claims), issuer, { protected: typed }))));
+write('status-cwt', encodeCbor(new Tagged(18, coseSign1(encodeCbor(claims), issuer, { protected: typedHeaders }))));
 
-const services = ['Issuance', 'Revocation'].map((kind) => ({ type: `PID/${kind}`, certificates: [authority.certificate] }));
+const services = ['Issuance', 'Revocation'].map((kind) => ({ type: `PID/${kind}`, certificates: [ca.certificate] }));
 write('trust-list', trustList({ entities: [{ name: 'Provider', services }], signer: issuer }, SECONDS));
 write(
   'registration-certificate',

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { minimalEnvironment } from '../support/compile-cache.ts';
 
-/** What `fuzz.ts --report` prints. */
+/** Output of `fuzz.ts --report`. */
 export type FuzzReport = {
   readonly reports: readonly {
     readonly name: string;

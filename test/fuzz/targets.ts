@@ -14,7 +14,7 @@ import { STATUS_LISTS } from './targets/status-lists.ts';
 import { TRUST } from './targets/trust.ts';
 import { VERIFICATION } from './targets/verification.ts';
 
-/** Every decoder that meets bytes of strangers. */
+/** Every decoder of untrusted bytes. */
 export const TARGETS: readonly Target[] = [
   ...JOSE,
   ...SD_JWT,

@@ -74,7 +74,7 @@ for (const [position, kind] of httpDatabases().entries()) {
       };
     };
 
-    const requestsFor = (route: Route): fc.Arbitrary<{ raw: RawRequest; plain: boolean }> => {
+    const requestsFor = (route: Route): fc.Arbitrary<{ raw: RawRequest; isRouteKnown: boolean }> => {
       const valid = validFor(route);
       const right = rolesOf(route)?.includes('tenants:manage') ? rootToken : victim.token;
       const tokens = [otherToken, undefined, 'garbage', `${right}x`, 'ÿ', 'a b c'];
@@ -97,12 +97,12 @@ for (const [position, kind] of httpDatabases().entries()) {
       const faults = new Map<string, string>();
       for (const [index, route] of inOrder().entries()) {
         // Each request has only one or two faults, so it is not shrunk.
-        for (const { raw, plain } of fc.sample(requestsFor(route), { seed: seed + index, numRuns: RUNS })) {
+        for (const { raw, isRouteKnown } of fc.sample(requestsFor(route), { seed: seed + index, numRuns: RUNS })) {
           const answer = await send(service.address, raw);
           statusCounts.set(answer.status, (statusCounts.get(answer.status) ?? 0) + 1);
           const fault =
             findResponseProblem(answer, route, {
-              isRouteKnown: plain,
+              isRouteKnown: isRouteKnown,
               secrets: secrets(),
               isForBrowser: raw.headers['accept'] === 'text/html',
             }) ?? undocumented(raw, answer);

@@ -2,20 +2,20 @@ import { FLOWS, type Flow, OWN_LIST } from './flows.ts';
 import type { Format, Profile, Row } from './verdict.ts';
 
 /** Why a tool fails, and rightly, or by a fault of its own. */
-export type Expected = {
+export type ExpectedFailure = {
   readonly tool: string;
   /** All unless stated. */
   readonly profiles?: readonly Profile[];
   readonly flows?: readonly (Flow | typeof OWN_LIST)[];
   readonly formats?: readonly Format[];
-  /** What it says then. Another failure at the same place is none that is expected. */
+  /** The expected message. Another failure in the same row is not expected. */
   readonly says: RegExp;
   readonly reason: string;
   /** `file: words of a title` of the test of ours that keeps the rule, or shows the fault; files are below `test/`. */
   readonly test: string;
 };
 
-export const EXPECTED: readonly Expected[] = [
+export const EXPECTED: readonly ExpectedFailure[] = [
   {
     tool: 'eudi-dev',
     flows: [OWN_LIST],
@@ -53,8 +53,8 @@ export const EXPECTED: readonly Expected[] = [
   },
 ];
 
-/** @returns why a failure is no fault of the service; undefined: nobody knows. */
-export function expectedOf(row: Row): Expected | undefined {
+/** @returns why a failure is no fault of the service; undefined when unexplained. */
+export function findExpected(row: Row): ExpectedFailure | undefined {
   return EXPECTED.find(
     ({ tool, profiles, flows, formats, says }) =>
       tool === row.tool &&
@@ -65,7 +65,7 @@ export function expectedOf(row: Row): Expected | undefined {
   );
 }
 
-/** Verdicts against the service that nobody has explained. What a tool lacks, or that it cannot be had, is none. */
+/** Unexplained failures of the service. A missing tool or feature is not a failure. */
 export function unexplained(rows: readonly Row[]): readonly Row[] {
-  return rows.filter((row) => row.result === 'fails' && expectedOf(row) === undefined);
+  return rows.filter((row) => row.result === 'fails' && findExpected(row) === undefined);
 }

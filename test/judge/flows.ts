@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert';
-import { CLAIMS, COPIES, configurationOf, type Issued, isStrict, type JudgedTenant, PAGE, questionOf, SHOWN } from './tenant.ts';
+import { CLAIMS, COPIES, configurationId, type IssuedKind, isStrict, type JudgedTenant, PAGE, queryIdOf, SHOWN } from './tenant.ts';
 import type { Format, Profile } from './verdict.ts';
 import type { Answer, Order, PageRequest, WalletRun } from './wallet.ts';
 
-/** What a wallet is asked to do, in the order of the table. */
+/** The flows, in the order of the table. */
 export const FLOWS = {
   preAuthorized: 'issuance by a pre-authorized code',
   txCode: 'issuance by a pre-authorized code with tx_code',
@@ -26,12 +26,12 @@ export const FLOWS = {
 } as const;
 export type Flow = keyof typeof FLOWS;
 
-/** What is done with a credential that somebody else may have issued. */
+/** Flows whose credential may come from another tenant. */
 export const PRESENTING: readonly Flow[] = [
   ...(['sameDevice', 'crossDevice', 'plain', 'page', 'unsignedPage', 'severalSigners', 'encrypted', 'revoked'] as const),
 ];
 
-/** Where a tool is a wallet provider, too. */
+/** Flows for tools that are wallet providers, too. */
 export const OWN_LIST = 'the list of wallet providers that the tool publishes';
 
 type Stage = {
@@ -56,7 +56,7 @@ export function forbids(profile: Profile, flow: Flow): string | undefined {
   return undefined;
 }
 
-/** Each throws where the wallet refuses, or where the service says that something else happened. */
+/** Each throws when the wallet rejects, or when the service reports another result. */
 export const STEPS: Readonly<Record<Flow, (stage: Stage) => Promise<void>>> = {
   preAuthorized: (stage) => issue(stage, {}),
   txCode: (stage) => issue(stage, { txCode: '493536' }),
@@ -67,13 +67,13 @@ export const STEPS: Readonly<Record<Flow, (stage: Stage) => Promise<void>>> = {
   },
   deferred,
   batch: async (stage) => {
-    const { copies } = await offered(stage, { batch: COPIES });
+    const { copies } = await createOffer(stage, { batch: COPIES });
     assert.equal(copies, COPIES, 'a credential for each key');
   },
   listKey: (stage) => issue(stage, {}, 'by-two-keys'),
   notification: async (stage) => {
-    const { session } = await offered(stage, {});
-    const { notifications = [] } = await sessionOf(stage, session);
+    const { session } = await createOffer(stage, {});
+    const { notifications = [] } = await readSession(stage, session);
     assert.deepEqual(
       notifications.map(({ event }) => event),
       ['credential_accepted'],
@@ -81,7 +81,7 @@ export const STEPS: Readonly<Record<Flow, (stage: Stage) => Promise<void>>> = {
     );
   },
   refresh: async (stage) => {
-    await offered(stage, { grant: 'authorization_code' });
+    await createOffer(stage, { grant: 'authorization_code' });
     assert((await stage.wallet.renew()) > 0, 'nothing came');
   },
   sameDevice: (stage) => presentedAndBack(stage, 'back'),
@@ -91,113 +91,123 @@ export const STEPS: Readonly<Record<Flow, (stage: Stage) => Promise<void>>> = {
     assert(stage.wallet.validate, 'it cannot be asked');
     await stage.wallet.validate(await stage.tenant.trustList());
   },
-  crossDevice: (stage) => presented(stage, 'sealed'),
-  plain: (stage) => presented(stage, 'plain'),
+  crossDevice: (stage) => expectPresented(stage, 'sealed'),
+  plain: (stage) => expectPresented(stage, 'plain'),
   page: (stage) => presentedToPage(stage, 'sealed'),
   severalSigners: (stage) => presentedToPage(stage, 'several'),
   unsignedPage: (stage) => presentedToPage(stage, 'unsigned'),
   revoked: async (stage) => {
-    const { session: issuance } = await offered(stage, {});
+    const { session: issuance } = await createOffer(stage, {});
     await stage.issuer.admin.post('/session/revoke', { sessionId: issuance, status: 1 });
     const { answer, session } = await present(stage, isStrict(stage.tenant.profile) ? 'back' : 'sealed');
     assert.equal(answer.isAccepted, false, 'the verifier takes a revoked credential');
-    const { status, failure } = await sessionOf(stage, session);
+    const { status, failure } = await readSession(stage, session);
     assert.equal(status, 'failed');
     assert.match(failure?.message ?? '', /status_revoked/);
   },
 };
 
-type Wanted = Partial<Pick<Order, 'grant' | 'txCode' | 'batch'>>;
+type OrderOptions = Partial<Pick<Order, 'grant' | 'txCode' | 'batch'>>;
 
-async function issue(stage: Stage, wanted: Wanted, issued: Issued['issued'] = 'at-once'): Promise<void> {
-  const { session, copies } = await offered(stage, wanted, issued);
+async function issue(stage: Stage, orderOptions: OrderOptions, issued: IssuedKind['issued'] = 'at-once'): Promise<void> {
+  const { session, copies } = await createOffer(stage, orderOptions, issued);
   assert(copies > 0, 'the wallet received nothing');
   const { status } = await stage.issuer.admin.get<Session>(`/session/${session}`);
   assert.equal(status, 'completed');
 }
 
 /** @returns what the wallet has received, and the session of the offer. */
-async function offered(stage: Stage, wanted: Wanted, issued: Issued['issued'] = 'at-once'): Promise<{ session: string; copies: number }> {
-  const { uri, session } = await offer(stage, issued, wanted);
-  const copies = await stage.wallet.accept({ grant: 'pre_authorized_code', ...wanted, offer: uri });
+async function createOffer(
+  stage: Stage,
+  orderOptions: OrderOptions,
+  issued: IssuedKind['issued'] = 'at-once',
+): Promise<{ session: string; copies: number }> {
+  const { uri, session } = await offer(stage, issued, orderOptions);
+  const copies = await stage.wallet.accept({ grant: 'pre_authorized_code', ...orderOptions, offer: uri });
   return { session, copies };
 }
 
 function offer(
   { issuer, format }: Stage,
-  issued: Issued['issued'],
-  { grant = 'pre_authorized_code', txCode }: Wanted,
+  issued: IssuedKind['issued'],
+  { grant = 'pre_authorized_code', txCode }: OrderOptions,
 ): Promise<{ uri: string; session: string }> {
   return issuer.admin.post('/issuer/offer', {
     ...{ response_type: 'uri', flow: grant, ...(txCode !== undefined && { tx_code: txCode }) },
-    credentialConfigurationIds: [configurationOf({ issued, format })],
+    credentialConfigurationIds: [configurationId({ issued, format })],
   });
 }
 
 async function deferred(stage: Stage): Promise<void> {
   const { admin } = stage.tenant;
   const { uri, session } = await offer(stage, 'later', {});
-  // Some wallets wait, others come back.
+  // Some wallets wait, others retry.
   const accepting = stage.wallet.accept({ offer: uri, grant: 'pre_authorized_code' });
   accepting.catch(() => undefined);
   const transactionId = await promised(stage, session, accepting);
   await admin.post(`/issuer/deferred/${transactionId}/complete`, { claims: CLAIMS[stage.format] });
   const copies = (await accepting) || (await stage.wallet.collect());
   assert(copies > 0, 'what was promised did not come');
-  assert.equal((await sessionOf(stage, session)).status, 'completed');
+  assert.equal((await readSession(stage, session)).status, 'completed');
 }
 
 async function promised({ tenant }: Stage, session: string, accepting: Promise<unknown>): Promise<string> {
   for (let tries = 0; tries < 100; tries++) {
-    const waiting = await tenant.admin.get<{ transactionId: string }[]>(`/issuer/deferred?session=${session}`);
-    if (waiting[0] !== undefined) return waiting[0].transactionId;
+    const deferredTransactions = await tenant.admin.get<{ transactionId: string }[]>(`/issuer/deferred?session=${session}`);
+    if (deferredTransactions[0] !== undefined) return deferredTransactions[0].transactionId;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await accepting;
-  throw new Error('the wallet asked for no credential');
+  throw new Error('the wallet requested no credential');
 }
 
-async function present(stage: Stage, question: string): Promise<{ answer: Answer; session: string }> {
-  const requestId = questionOf(stage.format, question);
+async function present(stage: Stage, queryId: string): Promise<{ answer: Answer; session: string }> {
+  const requestId = queryIdOf(stage.format, queryId);
   const body = { response_type: 'uri', requestId };
-  const asked = await stage.tenant.admin.post<{ uri: string; crossDeviceUri?: string; session: string }>('/verifier/offer', body);
-  const answer = await stage.wallet.present(question === 'back' || question === 'posted' ? asked.uri : (asked.crossDeviceUri ?? asked.uri));
-  return { answer, session: asked.session };
+  const createdRequest = await stage.tenant.admin.post<{ uri: string; crossDeviceUri?: string; session: string }>('/verifier/offer', body);
+  const answer = await stage.wallet.present(
+    queryId === 'back' || queryId === 'posted' ? createdRequest.uri : (createdRequest.crossDeviceUri ?? createdRequest.uri),
+  );
+  return { answer, session: createdRequest.session };
 }
 
-async function presentedAndBack(stage: Stage, question: string): Promise<void> {
+async function presentedAndBack(stage: Stage, queryId: string): Promise<void> {
   await issue(stage, {});
-  const { answer, session } = await present(stage, question);
+  const { answer, session } = await present(stage, queryId);
   assert.match(answer.redirectUri ?? '', /^https:\/\/shop\.example\/done\?response_code=/);
   const code = new URL(answer.redirectUri ?? '').searchParams.get('response_code') ?? '';
-  await shown(stage, session, `?response_code=${encodeURIComponent(code)}`);
+  await expectStatus(stage, session, `?response_code=${encodeURIComponent(code)}`);
 }
 
-async function presented(stage: Stage, question: string): Promise<void> {
+async function expectPresented(stage: Stage, queryId: string): Promise<void> {
   await issue(stage, {});
-  const { answer, session } = await present(stage, question);
+  const { answer, session } = await present(stage, queryId);
   assert(answer.isAccepted, 'the verifier refuses it');
-  await shown(stage, session);
+  await expectStatus(stage, session);
 }
 
-async function presentedToPage(stage: Stage, question: string): Promise<void> {
+async function presentedToPage(stage: Stage, queryId: string): Promise<void> {
   await issue(stage, {});
-  const requestId = questionOf(stage.format, question);
+  const requestId = queryIdOf(stage.format, queryId);
   const body = { response_type: 'dc-api', requestId, origin: PAGE };
-  const asked = await stage.tenant.admin.post<{ uri: string; dcApi: PageRequest; session: string }>('/verifier/offer', body);
-  const data = await stage.wallet.presentToPage(asked.dcApi, PAGE);
-  const answer = await fetch(asked.uri, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(data) });
+  const createdRequest = await stage.tenant.admin.post<{ uri: string; dcApi: PageRequest; session: string }>('/verifier/offer', body);
+  const data = await stage.wallet.presentToPage(createdRequest.dcApi, PAGE);
+  const answer = await fetch(createdRequest.uri, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(data),
+  });
   assert.equal(answer.status, 200, await answer.text());
-  await shown(stage, asked.session);
+  await expectStatus(stage, createdRequest.session);
 }
 
-/** What was asked for has arrived, and nothing else. */
-async function shown(stage: Stage, id: string, query = ''): Promise<void> {
-  const { status, credentials, failure } = await sessionOf(stage, id, query);
+/** Expects exactly the requested credentials. */
+async function expectStatus(stage: Stage, id: string, query = ''): Promise<void> {
+  const { status, credentials, failure } = await readSession(stage, id, query);
   assert.equal(status, 'completed', failure?.message ?? `the session is ${status}`);
   assert.deepEqual(credentials?.[0]?.values, SHOWN[stage.format]);
 }
 
-function sessionOf({ tenant }: Stage, id: string, query = ''): Promise<Session> {
+function readSession({ tenant }: Stage, id: string, query = ''): Promise<Session> {
   return tenant.admin.get<Session>(`/session/${id}${query}`);
 }

@@ -1,19 +1,19 @@
 /**
- * `npm run judge`: the wallets, readers and tools of other people against one running service, and a table of what they
- * say. Ends with 1 only when one of them speaks against the service and nobody has said why (`expected.ts`).
+ * `npm run judge`: runs independent wallets, readers and tools against one running service, and prints a table of the
+ * results. Exits with 1 only for a failure that `expected.ts` does not explain.
  */
 
 import 'reflect-metadata';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Authorities } from '../demo/authorities.ts';
 import { Backend } from '../support/backend.ts';
-import { expectedOf, unexplained } from './expected.ts';
+import { findExpected, unexplained } from './expected.ts';
 import { type Options, readOptions, USAGE, UsageFault } from './options.ts';
 import { type Judgement, PAGE, withVerdicts } from './page.ts';
 import { givenService, type JudgedService, ownService } from './service.ts';
 import { SetUpFailure } from './tenant.ts';
-import { judges } from './tools.ts';
-import { placeOf, RESULTS, type Row, reasonOf, type Tool } from './verdict.ts';
+import { selectJudges } from './tools.ts';
+import { describeRow, errorReason, RESULTS, type Row, type Tool } from './verdict.ts';
 
 async function main(options: Options): Promise<boolean> {
   const { service: given } = options;
@@ -35,17 +35,17 @@ async function judgeAll(service: JudgedService, options: Options): Promise<Judge
   const tools: Tool[] = [];
   const rows: Row[] = [];
   try {
-    for (const judge of judges(options)) {
+    for (const judgeTool of selectJudges(options)) {
       try {
-        const said = await judge.run({ service, authorities, backend: backend.url, tell });
-        tools.push(...said.tools);
-        rows.push(...said.rows);
+        const judgeResult = await judgeTool.run({ service, authorities, backend: backend.url, tell: reportRow });
+        tools.push(...judgeResult.tools);
+        rows.push(...judgeResult.rows);
       } catch (error) {
-        // Where nothing could be set up nobody has said that the service works.
+        // A failed set-up says nothing about the service.
         const result = error instanceof SetUpFailure ? 'fails' : 'missing';
-        const row: Row = { tool: judge.name, flow: 'all', result, detail: reasonOf(error) };
-        tell(row);
-        tools.push({ name: judge.name, version: 'not had', about: judge.about });
+        const row: Row = { tool: judgeTool.name, flow: 'all', result, detail: errorReason(error) };
+        reportRow(row);
+        tools.push({ name: judgeTool.name, version: 'not had', about: judgeTool.about });
         rows.push(row);
       }
     }
@@ -55,11 +55,11 @@ async function judgeAll(service: JudgedService, options: Options): Promise<Judge
   return { date: new Date().toISOString().slice(0, 10), tools, rows };
 }
 
-function tell(row: Row): void {
+function reportRow(row: Row): void {
   const detail = row.detail === undefined ? '' : `: ${row.detail}`;
-  console.log(`${placeOf(row)}: ${RESULTS[row.result]}${detail}`);
-  const known = row.result === 'fails' ? expectedOf(row) : undefined;
-  if (known !== undefined) console.log(`  known: ${known.reason}`);
+  console.log(`${describeRow(row)}: ${RESULTS[row.result]}${detail}`);
+  const expectedFailure = row.result === 'fails' ? findExpected(row) : undefined;
+  if (expectedFailure !== undefined) console.log(`  known: ${expectedFailure.reason}`);
 }
 
 function write(judgement: Judgement): void {
@@ -70,10 +70,10 @@ function write(judgement: Judgement): void {
 /** @returns whether every verdict against the service has its reason. */
 function conclude(rows: readonly Row[]): boolean {
   const against = rows.filter((row) => row.result === 'fails');
-  const open = unexplained(rows);
-  console.log(`\n${rows.length} verdicts, ${against.length} against the service, ${open.length} of them without a reason`);
-  for (const row of open) console.log(`  ${placeOf(row)}: ${row.detail}`);
-  return open.length === 0;
+  const unexplainedRows = unexplained(rows);
+  console.log(`\n${rows.length} verdicts, ${against.length} against the service, ${unexplainedRows.length} of them without a reason`);
+  for (const row of unexplainedRows) console.log(`  ${describeRow(row)}: ${row.detail}`);
+  return unexplainedRows.length === 0;
 }
 
 async function run(): Promise<number> {

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeOptionError } from '../support/option-fault.ts';
 
-/** What can be had by `--only`, in the order of the page. */
+/** Values of `--only`, in the order of the page. */
 export const TOOLS = ['eudi-dev', '@openid4vc', 'Credo', 'readers', 'Schemathesis'] as const;
 export type ToolName = (typeof TOOLS)[number];
 
@@ -14,7 +14,7 @@ export type Options = {
   /** These tools alone. */
   readonly only: readonly ToolName[];
   readonly write: boolean;
-  /** Of Schemathesis, for each operation. */
+  /** Schemathesis examples for each operation. */
   readonly examples: number;
 };
 
@@ -33,28 +33,28 @@ const SECRET = 'VIDIMUS_JUDGE_CLIENT_SECRET';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Something that whoever called the command has to put right; ends it with 2. */
+/** An invalid usage of the command; exit code 2. */
 export class UsageFault extends Error {}
 
-/** @returns 'help' where that is asked for. @throws UsageFault that names what is wrong with them. */
-export function readOptions(given: readonly string[], environment: Environment): Options | 'help' {
-  const values = parse(given);
+/** @returns 'help' for `--help`. @throws UsageFault that names the invalid options. */
+export function readOptions(args: readonly string[], environment: Environment): Options | 'help' {
+  const values = parse(args);
   if (values.help) return 'help';
   const { only = [], write } = values;
-  // A page of some tools would lose what is known of the others.
+  // A page with only some tools would lose the results of the others.
   if (write && only.length > 0) throw new UsageFault('--write takes all tools, so it goes with no --only');
-  const service = serviceOf(values.service, environment);
+  const service = parseService(values.service, environment);
   return {
-    tools: toolsOf(values.tools, environment['VIDIMUS_JUDGE_TOOLS']),
-    ...{ only: only.map(toolOf), write, examples: examplesOf(values.examples) },
+    tools: toolsFolder(values.tools, environment['VIDIMUS_JUDGE_TOOLS']),
+    ...{ only: only.map(parseToolName), write, examples: parseExamples(values.examples) },
     ...(service !== undefined && { service }),
   };
 }
 
-function parse(given: readonly string[]) {
+function parse(args: readonly string[]) {
   try {
     const { values } = parseArgs({
-      args: [...given],
+      args: [...args],
       options: {
         service: { type: 'string' },
         tools: { type: 'string' },
@@ -70,19 +70,19 @@ function parse(given: readonly string[]) {
   }
 }
 
-function toolOf(name: string): ToolName {
-  const tool = TOOLS.find((one) => one === name);
+function parseToolName(name: string): ToolName {
+  const tool = TOOLS.find((candidate) => candidate === name);
   if (tool === undefined) throw new UsageFault(`--only: there is no tool ${name}, but ${TOOLS.join(', ')}`);
   return tool;
 }
 
-function examplesOf(text: string): number {
+function parseExamples(text: string): number {
   const examples = Number(text);
   if (Number.isInteger(examples) && examples >= 1 && examples <= MAX_EXAMPLES) return examples;
   throw new UsageFault(`--examples is a number from 1 to ${MAX_EXAMPLES}, not ${text}`);
 }
 
-function toolsOf(option: string | undefined, variable: string | undefined): string | undefined {
+function toolsFolder(option: string | undefined, variable: string | undefined): string | undefined {
   const folder = option ?? variable;
   if (folder === undefined || folder === '') return undefined;
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return folder;
@@ -90,13 +90,13 @@ function toolsOf(option: string | undefined, variable: string | undefined): stri
   throw new UsageFault(`${name}: there is no folder ${folder}`);
 }
 
-function serviceOf(address: string | undefined, environment: Environment): Options['service'] {
+function parseService(address: string | undefined, environment: Environment): Options['service'] {
   if (address === undefined) return undefined;
   if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
     throw new UsageFault(`--service: ${address} is no URL, such as https://issuer.example`);
   const { [CLIENT_ID]: clientId, [SECRET]: secret } = environment;
-  const missing = clientId === undefined ? CLIENT_ID : SECRET;
+  const missingVariable = clientId === undefined ? CLIENT_ID : SECRET;
   if (clientId === undefined || secret === undefined)
-    throw new UsageFault(`--service: ${missing} is not set; it takes the credentials of the root client`);
+    throw new UsageFault(`--service: ${missingVariable} is not set; it takes the credentials of the root client`);
   return { address: address.replace(/\/+$/, ''), clientId, secret };
 }

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import type { Authorities } from '../demo/authorities.ts';
 import type { Oracles } from '../support/oracles.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
-import { anchorsOf } from './judge-wallet.ts';
+import { readAnchors } from './judge-wallet.ts';
 import type { JudgedService } from './service.ts';
-import { configurationOf, isStrict, JudgedTenant } from './tenant.ts';
-import { type Format, PROFILES, type Profile, type Row, reasonOf, type Tool, within } from './verdict.ts';
+import { configurationId, isStrict, JudgedTenant } from './tenant.ts';
+import { errorReason, type Format, PROFILES, type Profile, type Row, type Tool, withTimeout } from './verdict.ts';
 
 const READ_SECONDS = 30;
 const READERS = { mso_mdoc: '@owf/mdoc', 'dc+sd-jwt': '@sd-jwt/sd-jwt-vc' } as const satisfies Record<Format, string>;
@@ -14,7 +14,7 @@ const FLOW = 'what was issued is read: signature, path to the authority, digests
 
 export const READER_TOOLS: readonly Tool[] = Object.values(READERS).map((name) => ({
   name,
-  version: versionOf(name),
+  version: packageVersion(name),
   about: 'a reader of credentials',
 }));
 
@@ -23,23 +23,23 @@ export async function judgeByReaders(
   oracles: Oracles,
   service: JudgedService,
   { authorities, backend }: { readonly authorities: Authorities; readonly backend: string },
-  tell: (row: Row) => void,
+  report: (row: Row) => void,
 ): Promise<readonly Row[]> {
   const rows: Row[] = [];
   for (const profile of PROFILES) {
     const trust = authorities.provider.configuration();
     const tenant = await JudgedTenant.open(service, profile, trust, { authorities, backend });
     try {
-      const anchors = await anchorsOf(tenant);
+      const anchors = await readAnchors(tenant);
       for (const format of ['dc+sd-jwt', 'mso_mdoc'] as const) {
-        const place = { tool: READERS[format], profile, flow: FLOW, format };
-        const reading = read(oracles, { tenant, profile, format, authorities, anchors });
-        const row: Row = await within(READ_SECONDS, FLOW, reading).then(
-          () => ({ ...place, result: 'works' }),
-          (error: unknown) => ({ ...place, result: 'fails', detail: reasonOf(error) }),
+        const rowContext = { tool: READERS[format], profile, flow: FLOW, format };
+        const verdict = readPresentation(oracles, { tenant, profile, format, authorities, anchors });
+        const row: Row = await withTimeout(READ_SECONDS, FLOW, verdict).then(
+          () => ({ ...rowContext, result: 'works' }),
+          (error: unknown) => ({ ...rowContext, result: 'fails', detail: errorReason(error) }),
         );
         rows.push(row);
-        tell(row);
+        report(row);
       }
     } finally {
       await tenant.close();
@@ -48,7 +48,7 @@ export async function judgeByReaders(
   return rows;
 }
 
-type Reading = {
+type ReadingContext = {
   readonly tenant: JudgedTenant;
   readonly profile: Profile;
   readonly format: Format;
@@ -56,10 +56,10 @@ type Reading = {
   readonly anchors: readonly string[];
 };
 
-async function read(oracles: Oracles, { tenant, profile, format, authorities, anchors }: Reading): Promise<void> {
+async function readPresentation(oracles: Oracles, { tenant, profile, format, authorities, anchors }: ReadingContext): Promise<void> {
   const { uri } = await tenant.admin.post<{ uri: string }>('/issuer/offer', {
     ...{ response_type: 'uri', flow: 'pre_authorized_code' },
-    credentialConfigurationIds: [configurationOf({ issued: 'at-once', format })],
+    credentialConfigurationIds: [configurationId({ issued: 'at-once', format })],
   });
   const unit = isStrict(profile) ? authorities.newUnit().unit : undefined;
   const [credential] = await new Openid4vcWallet(globalThis.fetch, unit).accept(uri);
@@ -73,7 +73,7 @@ async function read(oracles: Oracles, { tenant, profile, format, authorities, an
   }
 }
 
-function versionOf(name: string): string {
+function packageVersion(name: string): string {
   const file = new URL('../oracles/package.json', import.meta.url);
   const { dependencies } = JSON.parse(readFileSync(file, 'utf8')) as { dependencies: Record<string, string> };
   return dependencies[name] ?? '?';

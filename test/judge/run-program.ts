@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { type Row, reasonOf, type Tool } from './verdict.ts';
+import { errorReason, type Row, type Tool } from './verdict.ts';
 
-export type Ended = { readonly code: number | undefined; readonly output: string };
+export type ProgramResult = { readonly code: number | undefined; readonly output: string };
 
 /** Runs a program to its end, or for so long. @returns no code where it was ended. */
 export function runProgram(
@@ -10,10 +10,10 @@ export function runProgram(
   options: readonly string[],
   seconds: number,
   environment: Readonly<Record<string, string | undefined>> = process.env,
-): Promise<Ended> {
+): Promise<ProgramResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, options, { stdio: ['ignore', 'pipe', 'pipe'], env: environment, detached: true });
-    // It may have started others, which end with it.
+    // Its child processes end with it.
     const timer = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), seconds * 1000);
     let output = '';
     const keep = (chunk: Buffer) => {
@@ -32,7 +32,7 @@ export function runProgram(
   });
 }
 
-/** The end of it says what went wrong. */
+/** The end of the output contains the error. */
 const MAX_OUTPUT = 100_000;
 
 const RUN = fileURLToPath(new URL('../schemathesis/run.ts', import.meta.url));
@@ -45,21 +45,21 @@ export async function judgeByRequests(program: string, examples: number): Promis
   const version = /[\d.]+\d/.exec(output)?.[0] ?? '?';
   const about = `generated requests, up to ${examples} for each operation; it knows no profiles`;
   const tool = { name: 'Schemathesis', version, about };
-  const place = { tool: tool.name, flow: FLOW };
+  const rowContext = { tool: tool.name, flow: FLOW };
   const environment = { ...process.env, SCHEMATHESIS: program };
   const options = [RUN, '--', '--max-examples', String(examples)];
   const { code, output: report } = await runProgram(process.execPath, options, SECONDS, environment);
-  if (code === 0) return { tool, row: { ...place, result: 'works' } };
-  if (code === undefined) return { tool, row: { ...place, result: 'fails', detail: `not done in ${SECONDS} s` } };
+  if (code === 0) return { tool, row: { ...rowContext, result: 'works' } };
+  if (code === undefined) return { tool, row: { ...rowContext, result: 'fails', detail: `not done in ${SECONDS} s` } };
   console.error(report);
-  const detail = reasonOf(
+  const detail = errorReason(
     report
       .split('\n')
       .filter((line) => line.startsWith(REFUSED))
       .join('; ') || 'reports',
   );
-  return { tool, row: { ...place, result: 'fails', detail } };
+  return { tool, row: { ...rowContext, result: 'fails', detail } };
 }
 
-/** How the run names a request that the document allows and the service refuses; everything else is a report. */
+/** Label of a request that the document allows and the service rejects; all other results are reports. */
 const REFUSED = 'allowed by the document';

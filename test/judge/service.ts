@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { AdminClient } from '../demo/admin-client.ts';
 import { freePort, startProcess } from '../demo/process.ts';
 import { UsageFault } from './options.ts';
-import { reasonOf, within } from './verdict.ts';
+import { errorReason, withTimeout } from './verdict.ts';
 
 export type JudgedService = {
   readonly address: string;
@@ -18,13 +18,13 @@ export type JudgedService = {
 const ANSWER_SECONDS = 10;
 
 /**
- * One that is judged where it runs; `stop` removes whatever tenant of the judgement is still there.
- * @throws UsageFault when it does not answer, or takes the credentials for no root client's.
+ * A running service under test; `stop` removes remaining tenants.
+ * @throws UsageFault when it does not answer, or rejects the root credentials.
  */
 export async function givenService(address: string, clientId: string, secret: string): Promise<JudgedService> {
   const root = new AdminClient(address, clientId, secret);
   try {
-    await within(ANSWER_SECONDS, 'its answer', root.get('/tenant'));
+    await withTimeout(ANSWER_SECONDS, 'its answer', root.get('/tenant'));
   } catch (error) {
     throw new UsageFault(`--service: ${address} ${whyNot(error)}`);
   }
@@ -34,10 +34,10 @@ export async function givenService(address: string, clientId: string, secret: st
     async stop() {
       for (const id of tenants) {
         try {
-          await within(ANSWER_SECONDS, 'its answer', root.delete(`/tenant/${id}`));
+          await withTimeout(ANSWER_SECONDS, 'its answer', root.delete(`/tenant/${id}`));
         } catch (error) {
           // A set-up may have failed before there was one.
-          if (!/ answered 404: /.test(reasonOf(error))) console.error(`the tenant ${id} is still there: ${reasonOf(error)}`);
+          if (!/ answered 404: /.test(errorReason(error))) console.error(`the tenant ${id} is still there: ${errorReason(error)}`);
         }
       }
     },
@@ -45,7 +45,7 @@ export async function givenService(address: string, clientId: string, secret: st
 }
 
 function whyNot(error: unknown): string {
-  const reason = reasonOf(error);
+  const reason = errorReason(error);
   if (/^no access token .*: 40[01] .*invalid_client/.test(reason)) return `refuses the credentials: ${reason}`;
   if (/ answered 403: /.test(reason)) return `takes them for another client than root: ${reason}`;
   if (/^(fetch failed|its answer)/.test(reason)) return `cannot be reached: ${reason}`;

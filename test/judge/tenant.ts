@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { AdminClient } from '../demo/admin-client.ts';
 import type { Authorities } from '../demo/authorities.ts';
 import type { JudgedService } from './service.ts';
-import { FORMATS, type Format, type Profile, reasonOf } from './verdict.ts';
+import { errorReason, FORMATS, type Format, type Profile } from './verdict.ts';
 
 export const PAGE = 'https://shop.example';
 const NAMESPACE = 'org.iso.18013.5.1';
@@ -10,7 +10,7 @@ const DOC_TYPE = 'org.iso.18013.5.1.mDL';
 const VCT = 'urn:eudi:pid:1';
 export const COPIES = 2;
 
-/** What everybody is issued. */
+/** Claims of every issued credential. */
 const PERSON = {
   ...{ given_name: 'Ada', family_name: 'Lovelace', birthdate: '1985-12-10' },
   address: { locality: 'London', country: 'GB' },
@@ -24,7 +24,7 @@ const LICENCE = {
   ...{ un_distinguishing_sign: 'UK', age_over_18: true },
 };
 
-/** What is asked for, and what has to come of it. */
+/** The query and its expected result. */
 const QUERIES = {
   'dc+sd-jwt': { meta: { vct_values: [VCT] }, claims: [{ path: ['family_name'] }, { path: ['address', 'locality'] }] },
   mso_mdoc: { meta: { doctype_value: DOC_TYPE }, claims: [{ path: [NAMESPACE, 'family_name'] }, { path: [NAMESPACE, 'age_over_18'] }] },
@@ -38,27 +38,27 @@ export const SHOWN: Readonly<Record<Format, object>> = {
 export const isStrict = (profile: Profile): boolean => profile !== 'none';
 
 /**
- * `by-two-keys`: credentials and their status list are signed by two keys of one authority. `after-showing`: the wallet
- * presents a credential of the same format first.
+ * `by-two-keys`: credentials and their status list are signed by two keys of one CA. `after-showing`: the wallet presents a
+ * credential of the same format first.
  */
 const KINDS = ['at-once', 'later', 'by-two-keys', 'after-showing'] as const;
-export type Issued = { readonly issued: (typeof KINDS)[number]; readonly format: Format };
-export const configurationOf = ({ issued, format }: Issued): string => `${issued}-${format === 'mso_mdoc' ? 'mdl' : 'pid'}`;
+export type IssuedKind = { readonly issued: (typeof KINDS)[number]; readonly format: Format };
+export const configurationId = ({ issued, format }: IssuedKind): string => `${issued}-${format === 'mso_mdoc' ? 'mdl' : 'pid'}`;
 
-export const questionOf = (format: Format, kind: string): string => `${format.replace('+', '-')}-${kind}`;
+export const queryIdOf = (format: Format, kind: string): string => `${format.replace('+', '-')}-${kind}`;
 
 export type Surroundings = {
   readonly authorities: Authorities;
-  /** Address of the backend that promises claims. */
+  /** Address of the backend of deferred claims. */
   readonly backend: string;
-  /** Whose credentials are taken beside those of the tenant itself, as PEM. */
+  /** Additional trusted CAs of credentials, as PEM. */
   readonly anchors?: readonly string[];
 };
 
-/** The service refuses what a tenant needs to be judged, which says nothing of any tool. */
+/** The service rejects the set-up of a tenant, which says nothing about any tool. */
 export class SetUpFailure extends Error {}
 
-/** A tenant of the judged service that is made for one wallet and one profile. */
+/** A tenant of the service under test for one wallet and one profile. */
 export class JudgedTenant {
   readonly id: string;
   readonly profile: Profile;
@@ -73,8 +73,8 @@ export class JudgedTenant {
   }
 
   /**
-   * @param trust members of the issuance configuration that name the provider of the wallet.
-   * @throws SetUpFailure when the service refuses some of it; the tenant is gone then.
+   * @param trust properties of the issuance configuration that name the provider of the wallet.
+   * @throws SetUpFailure when the service rejects a part; the tenant is removed then.
    */
   static async open(
     service: JudgedService,
@@ -83,13 +83,13 @@ export class JudgedTenant {
     surroundings: Surroundings,
   ): Promise<JudgedTenant> {
     const id = `judge-${profile}-${randomUUID().slice(0, 8)}`;
-    // Known before it is there: whatever ends the judgement, it is removed.
+    // Registered before its creation, so that an interruption removes it, too.
     service.tenants.add(id);
     try {
       return await JudgedTenant.#make(id, { service, profile }, trust, surroundings);
     } catch (error) {
       await removeTenant(service, id).catch(() => undefined);
-      throw new SetUpFailure(`the set-up under ${profile} failed: ${reasonOf(error)}`);
+      throw new SetUpFailure(`the set-up under ${profile} failed: ${errorReason(error)}`);
     }
   }
 
@@ -118,7 +118,7 @@ export class JudgedTenant {
     return tenant;
   }
 
-  /** As it is published, where nobody needs a token. */
+  /** The published version, which needs no token. */
   async trustList(): Promise<string> {
     const answer = await fetch(`${this.#service.address}/${this.id}/trust-list/issuers`);
     return answer.text();
@@ -140,13 +140,13 @@ export class JudgedTenant {
       ...(this.profile === 'eu' && { registrationCert: { body: {} } }),
     });
     for (const format of FORMATS) {
-      await this.#question(questionOf(format, 'sealed'), format, { trustAnchors });
-      await this.#question(questionOf(format, 'posted'), format, { requestUriMethod: 'post', redirectUri: `${PAGE}/done` });
-      await this.#question(questionOf(format, 'unsigned'), format, { dcApiRequest: 'unsigned', trustAnchors });
+      await this.#question(queryIdOf(format, 'sealed'), format, { trustAnchors });
+      await this.#question(queryIdOf(format, 'posted'), format, { requestUriMethod: 'post', redirectUri: `${PAGE}/done` });
+      await this.#question(queryIdOf(format, 'unsigned'), format, { dcApiRequest: 'unsigned', trustAnchors });
       const several = { dcApiRequest: 'multisigned', furtherAccessKeyChainIds: ['further'] };
-      await this.#question(questionOf(format, 'several'), format, { ...several, trustAnchors });
-      await this.#question(questionOf(format, 'back'), format, { redirectUri: `${PAGE}/done`, trustAnchors });
-      if (!isStrict(this.profile)) await this.#question(questionOf(format, 'plain'), format, { responseMode: 'direct_post', trustAnchors });
+      await this.#question(queryIdOf(format, 'several'), format, { ...several, trustAnchors });
+      await this.#question(queryIdOf(format, 'back'), format, { redirectUri: `${PAGE}/done`, trustAnchors });
+      if (!isStrict(this.profile)) await this.#question(queryIdOf(format, 'plain'), format, { responseMode: 'direct_post', trustAnchors });
       for (const issued of KINDS) await this.admin.post('/issuer/credentials', this.#credential({ issued, format }, backend));
     }
     const info = { name: 'Ministry of Examples', country: 'GB', streetAddress: '1 Whitehall', uri: PAGE };
@@ -154,8 +154,8 @@ export class JudgedTenant {
     await this.admin.post('/trust-list', { id: 'issuers', entities: [entity] });
   }
 
-  #credential({ issued, format }: Issued, backend: string): object {
-    const id = configurationOf({ issued, format });
+  #credential({ issued, format }: IssuedKind, backend: string): object {
+    const id = configurationId({ issued, format });
     const isMdoc = format === 'mso_mdoc';
     const options = [{ details: ['once_only'], batch_size: COPIES, reissue_trigger_unused: 1 }];
     const keyChainId = issued === 'by-two-keys' ? 'signing' : 'issuer';
@@ -165,7 +165,7 @@ export class JudgedTenant {
       ...base,
       ...(this.profile === 'eu' && { credentialReusePolicy: { id: 'arf_annex_ii', options } }),
       ...(issued === 'after-showing' && {
-        iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: questionOf(format, 'sealed') }],
+        iaeActions: [{ type: 'openid4vp_presentation', presentationConfigId: queryIdOf(format, 'sealed') }],
       }),
       ...(issued === 'later' && { claimsWebhook: { url: `${backend}/claims` } }),
       ...(isMdoc
@@ -183,13 +183,13 @@ export class JudgedTenant {
     };
   }
 
-  #question(id: string, format: Format, more: object): Promise<unknown> {
+  #question(id: string, format: Format, overrides: object): Promise<unknown> {
     const { meta, claims } = QUERIES[format];
     return this.admin.post('/verifier/config', {
       ...{ id, values: 'requested', expectedOrigins: [PAGE] },
       dcql_query: { credentials: [{ id: 'asked', format, meta, claims }] },
       ...(this.profile === 'eu' && { registrationCert: { body: {} } }),
-      ...more,
+      ...overrides,
     });
   }
 }
@@ -199,5 +199,5 @@ async function removeTenant({ root, tenants }: JudgedService, id: string): Promi
   tenants.delete(id);
 }
 
-/** What the backend answers for what it promised. */
+/** The deferred claims of the backend. */
 export const CLAIMS: Readonly<Record<Format, object>> = { 'dc+sd-jwt': PERSON, mso_mdoc: { [NAMESPACE]: LICENCE } };

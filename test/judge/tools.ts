@@ -20,19 +20,23 @@ type Court = {
   readonly backend: string;
   readonly tell: (row: Row) => void;
 };
-type Said = { readonly tools: readonly Tool[]; readonly rows: readonly Row[] };
+type JudgeResult = { readonly tools: readonly Tool[]; readonly rows: readonly Row[] };
 
 /** One tool, or several that are run together. @throws Error when it cannot be had. */
-export type Judge = { readonly name: ToolName; readonly about: string; run(court: Court): Promise<Said> };
+export type JudgeTool = { readonly name: ToolName; readonly about: string; run(court: Court): Promise<JudgeResult> };
 
 /** Those that are wanted, in the order of the page. */
-export function judges({ tools, only, examples }: Options): readonly Judge[] {
-  const all: readonly Judge[] = [
-    { name: 'eudi-dev', about: 'a test wallet in Go', run: async (court) => byWallet(await startEudiDev(tools, court.authorities), court) },
+export function selectJudges({ tools, only, examples }: Options): readonly JudgeTool[] {
+  const allJudges: readonly JudgeTool[] = [
+    {
+      name: 'eudi-dev',
+      about: 'a test wallet in Go',
+      run: async (court) => runWallet(await startEudiDev(tools, court.authorities), court),
+    },
     {
       name: '@openid4vc',
       about: 'packages of the OpenWallet Foundation',
-      run: (court) => byWallet(new OpenidPackages(court.authorities), court),
+      run: (court) => runWallet(new OpenidPackages(court.authorities), court),
     },
     {
       name: 'Credo',
@@ -40,23 +44,23 @@ export function judges({ tools, only, examples }: Options): readonly Judge[] {
       run: (court) => {
         const wallets = findCredoWallets();
         if (wallets === undefined) throw new Error('npm ci --prefix test/wallets/credo');
-        return byWallet(new Credo(wallets, court.authorities), court);
+        return runWallet(new Credo(wallets, court.authorities), court);
       },
     },
-    { name: 'readers', about: 'readers of credentials', run: byReaders },
+    { name: 'readers', about: 'readers of credentials', run: runReaders },
     {
       name: 'Schemathesis',
       about: 'generated requests',
       run: async () => {
-        const { tool, row } = await judgeByRequests(programIn(tools, 'schemathesis'), examples);
+        const { tool, row } = await judgeByRequests(findProgram(tools, 'schemathesis'), examples);
         return { tools: [tool], rows: [row] };
       },
     },
   ];
-  return only.length === 0 ? all : all.filter(({ name }) => only.includes(name));
+  return only.length === 0 ? allJudges : allJudges.filter(({ name }) => only.includes(name));
 }
 
-async function byWallet(wallet: JudgedWallet, { service, authorities, backend, tell }: Court): Promise<Said> {
+async function runWallet(wallet: JudgedWallet, { service, authorities, backend, tell }: Court): Promise<JudgeResult> {
   try {
     const rows = await judgeWallet(wallet, service, { authorities, backend }, tell);
     return { tools: [wallet.tool], rows };
@@ -65,7 +69,7 @@ async function byWallet(wallet: JudgedWallet, { service, authorities, backend, t
   }
 }
 
-async function byReaders({ service, authorities, backend, tell }: Court): Promise<Said> {
+async function runReaders({ service, authorities, backend, tell }: Court): Promise<JudgeResult> {
   const oracles = loadOracles();
   if (oracles === undefined) throw new Error('npm ci --prefix test/oracles');
   return { tools: READER_TOOLS, rows: await judgeByReaders(oracles, service, { authorities, backend }, tell) };
@@ -73,14 +77,14 @@ async function byReaders({ service, authorities, backend, tell }: Court): Promis
 
 /** A program that was built from a commit does not know which; `eudi-dev.version` beside it may say so. */
 async function startEudiDev(tools: string | undefined, authorities: Authorities): Promise<EudiDev> {
-  const program = programIn(tools, 'eudi-dev');
+  const program = findProgram(tools, 'eudi-dev');
   const note = `${program}.version`;
-  const said = existsSync(note) ? readFileSync(note, 'utf8') : (await runProgram(program, ['version'], 10)).output;
-  return EudiDev.start(program, { version: said.trim().split('\n')[0] ?? '?', authorities });
+  const versionText = existsSync(note) ? readFileSync(note, 'utf8') : (await runProgram(program, ['version'], 10)).output;
+  return EudiDev.start(program, { version: versionText.trim().split('\n')[0] ?? '?', authorities });
 }
 
 /** @throws Error when there is none. */
-function programIn(folder: string | undefined, name: string): string {
+function findProgram(folder: string | undefined, name: string): string {
   if (folder === undefined) throw new Error('--tools or VIDIMUS_JUDGE_TOOLS names no folder');
   const program = join(folder, name);
   if (!existsSync(program)) throw new Error(`there is no program ${name} in the folder of the tools`);

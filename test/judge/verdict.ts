@@ -1,4 +1,4 @@
-/** What a tenant is bound to; see docs/reference/profiles.md. */
+/** The profile of a tenant; see docs/reference/profiles.md. */
 export const PROFILES = ['none', 'haip', 'eu'] as const;
 export type Profile = (typeof PROFILES)[number];
 
@@ -29,28 +29,28 @@ export type Row = {
 /** A tool as it was run. */
 export type Tool = { readonly name: string; readonly version: string; readonly about: string };
 
-export function placeOf({ tool, profile, flow, format }: Omit<Row, 'result'>): string {
-  return [tool, profile, flow, format].filter((part) => part !== undefined).join(' / ');
+export function describeRow({ tool, profile, flow, format }: Omit<Row, 'result'>): string {
+  return [tool, profile, flow, format].filter((rowPart) => rowPart !== undefined).join(' / ');
 }
 
 const MAX_REASON = 400;
 
-/** What went wrong, in one line of a moderate length and without addresses; errors of fetch hide it in their cause. */
-export function reasonOf(error: unknown): string {
+/** The error in one line of limited length without addresses; errors of fetch have it in their cause. */
+export function errorReason(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
   const text = withoutProblem(error instanceof Error ? error.message : String(error)) + cause;
   const line = text.replaceAll(/\s+/g, ' ').replaceAll(/'?https?:\/\/(localhost|127\.0\.0\.1)[^\s'"]*'?/g, 'the service');
   return line.trim().slice(0, MAX_REASON);
 }
 
-/** What a service answered (RFC 9457) as words alone, so that none that matter are cut off behind names of members. */
+/** The text of a problem response (RFC 9457) without property names. */
 function withoutProblem(text: string): string {
-  const [, said, json] = /^(.* answered \d{3}: )(\{.*\})$/s.exec(text) ?? [];
-  if (said === undefined || json === undefined) return text;
+  const [, answerPrefix, json] = /^(.* answered \d{3}: )(\{.*\})$/s.exec(text) ?? [];
+  if (answerPrefix === undefined || json === undefined) return text;
   try {
     const { title, detail, errors } = JSON.parse(json) as Problem;
     const faults = errors?.map(({ path, message }) => `${path} ${message}`).join('; ');
-    return said + (faults || detail || title || json);
+    return answerPrefix + (faults || detail || title || json);
   } catch {
     return text;
   }
@@ -63,13 +63,13 @@ type Problem = {
 };
 
 /** @throws Error when it takes longer. */
-export async function within<T>(seconds: number, what: string, work: Promise<T>): Promise<T> {
+export async function withTimeout<T>(seconds: number, description: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what} took longer than ${seconds} s`)), seconds * 1000);
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${description} took longer than ${seconds} s`)), seconds * 1000);
   });
   try {
-    return await Promise.race([work, late]);
+    return await Promise.race([work, timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -6,26 +6,26 @@ export type Order = {
   readonly offer: string;
   readonly grant: 'pre_authorized_code' | 'authorization_code';
   readonly txCode?: string;
-  /** Copies that are asked for. */
+  /** Number of requested copies. */
   readonly batch?: number;
 };
 
 /** A request by the Digital Credentials API, as `navigator.credentials.get` takes it. */
 export type PageRequest = { readonly requests: readonly { readonly protocol: string; readonly data: Record<string, unknown> }[] };
 
-/** What a verifier answered to a presentation. */
+/** The response of a verifier to a presentation. */
 export type Answer = { readonly isAccepted: boolean; readonly redirectUri?: string | undefined };
 
-/** A wallet of other people, driven from outside. */
+/** An independent wallet, controlled by the tool. */
 export interface JudgedWallet {
   readonly tool: Tool;
-  /** Members of the issuance configuration by which a tenant trusts its provider. */
+  /** Properties of the issuance configuration by which a tenant trusts its provider. */
   trust(): Promise<Record<string, unknown>>;
   /** The same by a list that the tool publishes itself, where it does. */
   ownTrust?(): Promise<Record<string, unknown>>;
-  /** Why it cannot be asked for this; undefined where it can. */
+  /** Why the wallet does not support this flow; undefined if it does. */
   lacks(flow: Flow, format: Format, profile: Profile): string | undefined;
-  /** Profiles under which nobody issues to it; what it presents there comes from a tenant without a profile. */
+  /** Profiles under which it gets no credentials; it presents credentials of a tenant without a profile there. */
   readonly issuedElsewhere?: readonly Profile[];
   /** An empty wallet. */
   begin(world: WalletWorld): Promise<WalletRun>;
@@ -34,7 +34,7 @@ export interface JudgedWallet {
 
 export type WalletWorld = {
   readonly profile: Profile;
-  /** Of the tenant that issues, which may be another one. */
+  /** Profile of the issuing tenant, which may be another one. */
   readonly issuerProfile: Profile;
   readonly flow: Flow;
   readonly format: Format;
@@ -42,10 +42,10 @@ export type WalletWorld = {
   readonly anchors: readonly string[];
 };
 
-/** What each step answers is how many credentials came. Whatever the wallet refuses is thrown. */
+/** Each step returns the number of received credentials, and throws when the wallet rejects. */
 export interface WalletRun {
   accept(order: Order): Promise<number>;
-  /** Asks for what was promised. */
+  /** Fetches the deferred credential. */
   collect(): Promise<number>;
   /** Collects anew by the refresh token. */
   renew(): Promise<number>;

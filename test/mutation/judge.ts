@@ -1,13 +1,17 @@
-/** What is read of the report of Stryker (mutation-testing-report-schema). */
+/** The used part of the report of Stryker (mutation-testing-report-schema). */
 export type Report = { readonly files: Readonly<Record<string, { readonly source: string; readonly mutants: readonly Mutant[] }>> };
 
-type Mutant = { readonly status: string; readonly replacement: string; readonly location: { readonly start: Place; readonly end: Place } };
+type Mutant = {
+  readonly status: string;
+  readonly replacement: string;
+  readonly location: { readonly start: SourcePosition; readonly end: SourcePosition };
+};
 
 /** Both count from 1. */
-type Place = { readonly line: number; readonly column: number };
+type SourcePosition = { readonly line: number; readonly column: number };
 
-/** A condition that may be set to something without anybody noticing. */
-export type Listed = {
+/** A condition with a surviving mutant. */
+export type ListedSurvivor = {
   readonly file: string;
   /** The text of the condition, with single blanks. */
   readonly check: string;
@@ -21,8 +25,8 @@ const NOTICED = ['Killed', 'Timeout'];
 const UNNOTICED = ['Survived', 'NoCoverage'];
 
 /** @returns what to print, and whether enough was noticed and every survivor is listed. */
-export function judge({ files }: Report, listed: readonly Listed[]): { lines: string[]; isGood: boolean } {
-  const used = new Set<Listed>();
+export function evaluateReport({ files }: Report, listedSurvivors: readonly ListedSurvivor[]): { lines: string[]; isGood: boolean } {
+  const usedSurvivors = new Set<ListedSurvivor>();
   const lines: string[] = [];
   let noticed = 0;
   let unnoticed = 0;
@@ -32,23 +36,27 @@ export function judge({ files }: Report, listed: readonly Listed[]): { lines: st
       if (!UNNOTICED.includes(status)) continue;
       unnoticed++;
       const check = textAt(source, location);
-      const known = listed.find((one) => one.file === file && one.check === check && (one.becomes ?? replacement) === replacement);
-      if (known === undefined) lines.push(`${file}:${location.start.line} ${check} may be ${replacement}`);
-      else used.add(known);
+      const matchingSurvivor = listedSurvivors.find(
+        (candidate) => candidate.file === file && candidate.check === check && (candidate.becomes ?? replacement) === replacement,
+      );
+      if (matchingSurvivor === undefined) lines.push(`${file}:${location.start.line} ${check} may be ${replacement}`);
+      else usedSurvivors.add(matchingSurvivor);
     }
   }
   const isComplete = lines.length === 0;
-  for (const one of listed) if (one.file in files && !used.has(one)) lines.push(`${one.file} ${one.check} is noticed: no longer list it`);
+  for (const survivor of listedSurvivors)
+    if (survivor.file in files && !usedSurvivors.has(survivor))
+      lines.push(`${survivor.file} ${survivor.check} is noticed: no longer list it`);
   const share = noticed / Math.max(1, noticed + unnoticed);
-  lines.push(`${noticed} of ${noticed + unnoticed} checks noticed, ${(share * 100).toFixed(1)} %; ${used.size} listed survivors`);
+  lines.push(`${noticed} of ${noticed + unnoticed} checks noticed, ${(share * 100).toFixed(1)} %; ${usedSurvivors.size} listed survivors`);
   return { lines, isGood: isComplete && share >= GOAL };
 }
 
 function textAt(source: string, { start, end }: Mutant['location']): string {
   const lines = source.split('\n').slice(start.line - 1, end.line);
-  const last = lines.length - 1;
+  const lastIndex = lines.length - 1;
   return lines
-    .map((line, at) => line.slice(at === 0 ? start.column - 1 : 0, at === last ? end.column - 1 : undefined))
+    .map((line, index) => line.slice(index === 0 ? start.column - 1 : 0, index === lastIndex ? end.column - 1 : undefined))
     .join(' ')
     .replaceAll(/\s+/g, ' ')
     .trim();

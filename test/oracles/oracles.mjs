@@ -1,7 +1,6 @@
-// Second opinions on what the service issues: other people's readers, installed apart from the service
-// (`npm ci` in this folder), and run by tests as a process of their own: one JSON array of a function's name and its
-// arguments comes in, one JSON object with a result or an error goes out. Each reader is loaded alone, since both teach
-// one CBOR library their own classes.
+// Independent libraries that verify credentials of the service, installed apart from it (`npm ci` in this folder), and run
+// by tests as a process of their own: one JSON array of a function's name and its arguments comes in, one JSON object with
+// a result or an error goes out. Each reader is loaded alone, since both teach one CBOR library their own classes.
 import { createHash, createPublicKey, createVerify, randomBytes, verify, X509Certificate } from 'node:crypto';
 
 /** SD-JWT and mdoc name them alike but for the case. */
@@ -13,7 +12,7 @@ function digest(data, algorithm) {
   return new Uint8Array(createHash(hash).update(data).digest());
 }
 
-/** What @owf/mdoc asks of its surroundings, by node:crypto alone. */
+/** The context of @owf/mdoc, implemented with node:crypto. */
 const mdocContext = (CoseKey) => ({
   crypto: {
     random: (length) => new Uint8Array(randomBytes(length)),

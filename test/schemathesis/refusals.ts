@@ -2,9 +2,9 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 /** A request by the document that was answered with 400, as one fault of it tells. */
-export type Refused = { readonly operation: string; readonly path: string; readonly message: string };
+export type RejectedRequest = { readonly operation: string; readonly path: string; readonly message: string };
 
-/** What no schema says, in the words of the service. Everything else is a report: the document allows what is refused. */
+/** Messages for rules that no schema expresses. Any other rejection of an allowed request is reported. */
 const NO_SCHEMA_SAYS: Readonly<Record<string, RegExp>> = {
   'other things of the tenant':
     /there is no (such )?(key chain|kms provider|presentation configuration|credential configuration|authorization server)|is none of the expectedOrigins|is not for the usage|is for other usages|is for other things|have others than these|readers of these credentials do not trust|what the authority of this key chain|came from outside|this credential has no signing key yet|name one of authServers|no authorization server is left|the offer has no such credential configuration|no registrar is configured|signs no credentials, so nobody|answered with status|has 1 bit/i,
@@ -20,21 +20,21 @@ const NO_SCHEMA_SAYS: Readonly<Record<string, RegExp>> = {
 };
 
 /** @param file of Schemathesis, with an event in each line. */
-export async function unexpectedRefusals(file: string): Promise<readonly Refused[]> {
-  const refused = new Map<string, Refused>();
+export async function unexpectedRefusals(file: string): Promise<readonly RejectedRequest[]> {
+  const rejectedRequests = new Map<string, RejectedRequest>();
   for await (const line of createInterface({ input: createReadStream(file) })) {
     const { recorder } = (JSON.parse(line) as Event).ScenarioFinished ?? {};
     for (const [id, { value }] of Object.entries(recorder?.cases ?? {})) {
       const answer = recorder?.interactions?.[id]?.response;
       if (value.meta?.generation?.mode !== 'positive' || answer?.status_code !== 400) continue;
-      for (const fault of faultsIn(answer.content?.$base64 ?? '')) {
-        if (Object.values(NO_SCHEMA_SAYS).some((words) => words.test(fault.message))) continue;
+      for (const fault of parseFaults(answer.content?.$base64 ?? '')) {
+        if (Object.values(NO_SCHEMA_SAYS).some((pattern) => pattern.test(fault.message))) continue;
         const operation = `${value.method} ${recorder?.label ?? ''}`;
-        refused.set(JSON.stringify([operation, fault.message]), { operation, ...fault });
+        rejectedRequests.set(JSON.stringify([operation, fault.message]), { operation, ...fault });
       }
     }
   }
-  return [...refused.values()];
+  return [...rejectedRequests.values()];
 }
 
 type Event = {
@@ -42,14 +42,14 @@ type Event = {
     readonly recorder?: {
       readonly label: string;
       readonly cases?: Readonly<Record<string, { readonly value: Case }>>;
-      readonly interactions?: Readonly<Record<string, { readonly response?: Answered | null }>>;
+      readonly interactions?: Readonly<Record<string, { readonly response?: RecordedResponse | null }>>;
     };
   };
 };
 type Case = { readonly method: string; readonly meta?: { readonly generation?: { readonly mode?: string } } | null };
-type Answered = { readonly status_code: number; readonly content?: { readonly $base64?: string } | null };
+type RecordedResponse = { readonly status_code: number; readonly content?: { readonly $base64?: string } | null };
 
-function faultsIn(base64: string): readonly Omit<Refused, 'operation'>[] {
+function parseFaults(base64: string): readonly Omit<RejectedRequest, 'operation'>[] {
   const text = Buffer.from(base64, 'base64').toString('utf8');
   try {
     const { errors, detail, error_description } = JSON.parse(text) as {

@@ -9,9 +9,9 @@ import { EXPECTED } from './expected.ts';
 import { unexpectedRefusals } from './refusals.ts';
 
 /**
- * `node test/schemathesis/run.ts [-- options of schemathesis]`: a service with one tenant that has some of everything, and
- * generated requests by its API document. `SCHEMATHESIS` names the program. What nobody may do together is called in
- * runs of its own: as an account that manages tenants, as one that manages clients and may take its own rights away, and
+ * `node test/schemathesis/run.ts [-- options of schemathesis]`: a service with one tenant that has all kinds of resources,
+ * and generated requests from its API document. `SCHEMATHESIS` names the program. Operations of different roles are called
+ * in separate runs: as an account that manages tenants, as one that manages clients and may take its own rights away, and
  * as the tenant's administrator.
  */
 const program = process.env['SCHEMATHESIS'] ?? 'schemathesis';
@@ -28,7 +28,7 @@ const OF_THE_TENANT = [
   '^/(tenant|client|docs|session/[^/]+/events)',
 ];
 
-async function run(token: string, address: string, more: readonly string[]): Promise<number> {
+async function run(token: string, address: string, extraArgs: readonly string[]): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-schemathesis-'));
   const file = join(folder, 'schemathesis.toml');
   writeFileSync(file, `headers.Authorization = "Bearer ${token}"\n${EXPECTED}`, { mode: 0o600 });
@@ -36,10 +36,11 @@ async function run(token: string, address: string, more: readonly string[]): Pro
   const reporting = ['--report', 'ndjson', '--report-ndjson-path', events];
   // How long a generator takes to make up a query says nothing of the service.
   const patience = ['--suppress-health-check', 'too_slow'];
-  const child = spawn(program, ['--config-file', file, 'run', `${address}/openapi.json`, ...reporting, ...patience, ...more, ...options], {
-    stdio: 'inherit',
-    cwd: folder,
-  });
+  const child = spawn(
+    program,
+    ['--config-file', file, 'run', `${address}/openapi.json`, ...reporting, ...patience, ...extraArgs, ...options],
+    { stdio: 'inherit', cwd: folder },
+  );
   const code = await new Promise<number>((resolve) => {
     child.once('error', () => {
       console.error(`${program} does not start; see test/README.md`);
@@ -55,10 +56,10 @@ async function run(token: string, address: string, more: readonly string[]): Pro
 }
 
 const service = await startTestService(UNLIMITED);
-const world = await populate(service, 'anvils');
-const clients = await addClient(world, 'anvils-clients', { roles: ['clients:manage'] });
+const tenant = await populate(service, 'anvils');
+const clients = await addClient(tenant, 'anvils-clients', { roles: ['clients:manage'] });
 const codes = [
-  await run(world.token, service.address, OF_THE_TENANT),
+  await run(tenant.token, service.address, OF_THE_TENANT),
   await run(clients, service.address, OF_CLIENTS),
   await run(await service.rootToken(), service.address, OF_TENANTS),
 ];

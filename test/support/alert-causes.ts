@@ -25,7 +25,7 @@ export async function scrape(address: string): Promise<string> {
   return answer.text();
 }
 
-/** Health is looked at for metrics now and then, and whenever somebody asks. */
+/** Metrics are refreshed by a health request, and periodically in the background. */
 export async function scrapeHealth(service: TestService): Promise<string> {
   await service.call('GET', '/health');
   return scrape(service.address);
@@ -34,7 +34,7 @@ export async function scrapeHealth(service: TestService): Promise<string> {
 export const startMeasuredService = (environment: Readonly<Record<string, string>> = {}) =>
   startTestService({ METRICS_TOKEN, ...environment });
 
-/** What a service of its own measured before and after something happened to it. */
+/** Scrapes the metrics of a fresh service before and after a cause. */
 export async function scrapeAround(
   cause: (service: TestService) => Promise<unknown>,
   environment: Readonly<Record<string, string>> = {},
@@ -50,7 +50,7 @@ export async function scrapeAround(
   }
 }
 
-/** The same for a shop, which presents credentials. */
+/** Scrapes the metrics of a fresh shop, which presents credentials, before and after a cause. */
 export async function scrapeAroundShop(
   cause: (shop: Shop) => Promise<unknown>,
   environment: Readonly<Record<string, string>> = {},
@@ -66,7 +66,7 @@ export async function scrapeAroundShop(
   }
 }
 
-/** Something is broken from the start on. */
+/** Scrapes a service that is misconfigured from its start. */
 export async function scrapeMisconfigured(environment: Readonly<Record<string, string>>): Promise<Scrapes> {
   return { ...(await scrapeAround(async () => {}, environment)), before: '' };
 }
@@ -97,7 +97,7 @@ export async function scrapeCrashed(): Promise<Scrapes> {
   return { before, after, at: Date.now() / 1000 };
 }
 
-/** @param lock statement that keeps what is asked for meanwhile from getting on. */
+/** Scrapes a service while a table lock delays its requests. */
 async function whileLocked(environment: Readonly<Record<string, string>>, requests: number): Promise<Scrapes> {
   const [, postgres] = databases();
   const database = await postgres?.open();
@@ -172,7 +172,7 @@ export const manyConnections = () =>
     { MAX_CONNECTIONS: '20' },
   );
 
-/** Other tests may hold the processor: until this process has it again. Each scrape begins a new measurement. */
+/** Scrapes until other tests no longer occupy the processor. Each scrape begins a new measurement. */
 export async function scrapeIdle(service: TestService): Promise<string> {
   for (let attempts = 50; ; attempts--) {
     await setTimeout(200);
@@ -197,7 +197,7 @@ export async function blockedThread(): Promise<Scrapes> {
 export const failingSignatures = () =>
   scrapeAroundShop(async (shop) => {
     const { body } = await offer(shop);
-    sinon.stub(LocalKms.prototype, 'sign').throws(new Error('the key is gone'));
+    sinon.stub(LocalKms.prototype, 'sign').throws(new Error('the key does not exist'));
     const wallet = new RawWallet(shop.service, 'acme');
     await wallet.accessToken(body.uri).catch(() => {});
   });
@@ -210,7 +210,7 @@ export const wrongClock = () =>
 
 export const lockedList = () =>
   scrapeAround(async ({ service }) => {
-    // What of a list comes to be held is proved elsewhere; the answer of the database rests for a minute.
+    // Other tests prove why a list is held; the count from the database is cached for a minute.
     const { maintenance } = service.container.get(Store);
     sinon.stub(maintenance, 'countHeldTrustLists').resolves(1);
     service.container
@@ -228,7 +228,7 @@ export const failingBackend = () =>
 
 export const closedPort = () => freePort(createServer);
 
-/** A database from before, as `prepare` left it, in which somebody then did something. */
+/** Scrapes a service that starts on a database that `prepare` filled and `change` altered. */
 async function scrapeExistingDatabase(
   prepare: (shop: Shop) => Promise<unknown>,
   change: (run: (text: string) => Promise<unknown>) => Promise<unknown> = async () => {},
@@ -295,7 +295,7 @@ export const failingJob = () =>
     (run) => run('drop table status_lists'),
   );
 
-/** A backup takes the place of the file of SQLite while the service runs. */
+/** A backup replaces the SQLite file while the service runs. */
 export async function restoredBackup(): Promise<Scrapes> {
   const [sqlite] = databases();
   const database = await sqlite?.open();
@@ -334,7 +334,7 @@ export async function fullHeap(): Promise<Scrapes> {
   return { before: '', after, at: Date.now() / 1000 };
 }
 
-/** What a process of its own measured at its start. */
+/** Scrapes a separate process right after its start. */
 async function scrapeNewProcess(environment: Readonly<Record<string, string>> = {}): Promise<string> {
   const service = await WorkerService.start({ WORKERS: '1', LOG_LEVEL: 'info', METRICS_TOKEN, ...environment });
   try {

@@ -2,30 +2,30 @@ import { PAGE_TYPE } from '../../adapters/http/pages/page.ts';
 import type { Route, Surface } from '../../adapters/http/route.ts';
 import type { RawAnswer } from './raw-request.ts';
 
-/** Traces and inner words that belong in a log. */
+/** Stack traces and internal names that belong in a log, not in a response. */
 const INTERNAL_DETAILS = /\bat .+:\d+:\d+|node_modules|file:\/\/|MikroORM|SqliteError|DriverException|\bsqlite_|\bpg_/;
 
 /**
- * What must hold for every answer, however bad the request was.
- * @param plain whether the address still belongs to the route for sure, so that errors are of its surface.
- * @returns what does not hold, or undefined.
+ * Checks the rules for every response, also to an invalid request.
+ * @param isRouteKnown whether the path certainly belongs to the route, so that errors have the format of its surface.
+ * @returns the violated rule, or undefined.
  */
 export function findResponseProblem(
   answer: RawAnswer,
   route: Route,
   {
-    isRouteKnown: plain,
+    isRouteKnown,
     secrets,
-    isForBrowser: isForPerson = false,
+    isForBrowser = false,
   }: {
     readonly isRouteKnown: boolean;
     readonly secrets: readonly string[];
-    /** Whether a browser asked, which is told what is wrong in a page. */
+    /** True for a request of a browser, which gets errors as a page. */
     readonly isForBrowser?: boolean;
   },
 ): string | undefined {
   try {
-    requireGeneralRules(answer, route, plain, isForPerson);
+    requireGeneralRules(answer, route, isRouteKnown, isForBrowser);
     for (const secret of secrets) require(!answer.text.includes(secret), 'tells no secret');
     return undefined;
   } catch (error) {
@@ -33,17 +33,17 @@ export function findResponseProblem(
   }
 }
 
-/** Thousands of answers are looked at, for which a library that explains itself would take longer than the service. */
+/** An assertion library would take longer than the service for thousands of responses. */
 function require(condition: boolean, requirement: string): void {
-  if (!condition) throw new Error(`does not hold: it ${requirement}`);
+  if (!condition) throw new Error(`violated: it ${requirement}`);
 }
 
-function requireGeneralRules(answer: RawAnswer, route: Route, plain: boolean, isForPerson: boolean): void {
+function requireGeneralRules(answer: RawAnswer, route: Route, isRouteKnown: boolean, isForBrowser: boolean): void {
   const { status, headers, text } = answer;
   require(status < 500 || Object.hasOwn(route.responses, status), 'is no fault of the service');
   require(typeof headers['x-request-id'] === 'string', 'has an id');
   require(headers['x-powered-by'] === undefined, 'does not name its software');
-  const isBrowserPage = isForPerson && headers['content-type'] === PAGE_TYPE;
+  const isBrowserPage = isForBrowser && headers['content-type'] === PAGE_TYPE;
   if (!/^\/(docs|console)/.test(route.path) && route.surface !== 'page' && !isBrowserPage) {
     require(!String(headers['content-type'] ?? '').includes('html'), 'is no page by its type');
     require(!/<html|<!doctype|<pre>/i.test(text), 'is no page');
@@ -51,8 +51,8 @@ function requireGeneralRules(answer: RawAnswer, route: Route, plain: boolean, is
   if (status < 400) return;
   require(!INTERNAL_DETAILS.test(text), 'tells no inner words');
   const isPage = headers['content-type'] === PAGE_TYPE;
-  const surface = isForPerson && isPage ? 'page' : route.negotiatesErrorFormat && !isPage ? 'oauth' : route.surface;
-  requireErrorFormat(answer, plain ? surface : undefined);
+  const surface = isForBrowser && isPage ? 'page' : route.negotiatesErrorFormat && !isPage ? 'oauth' : route.surface;
+  requireErrorFormat(answer, isRouteKnown ? surface : undefined);
 }
 
 const PROBLEM_PROPERTIES = ['type', 'title', 'status', 'detail', 'code', 'requestId'];
@@ -60,7 +60,7 @@ const PROBLEM_PROPERTIES = ['type', 'title', 'status', 'detail', 'code', 'reques
 function requireErrorFormat({ status, headers, text }: RawAnswer, surface: Surface | undefined): void {
   const type = headers['content-type'];
   if (surface === 'page' || (surface === undefined && type === PAGE_TYPE)) {
-    // A page names no cause but a sentence for the user, and runs nothing.
+    // A page contains one sentence for the user, no cause and no script.
     require(type === PAGE_TYPE, 'is a page');
     require(String(headers['content-security-policy'] ?? '').includes("default-src 'none'"), 'lets the page load nothing');
     require(!/<script|javascript:/i.test(text), 'is a page without scripts');

@@ -59,7 +59,7 @@ function readReport(file: string): Report {
   }
 }
 
-/** What somebody reads who has to find out why a run is not good. */
+/** The lines of one outcome, for the message of a failed test. */
 export const formatCases = (cases: readonly CaseResult[], outcome: CaseResult['outcome']): string[] =>
   cases.filter((caseResult) => caseResult.outcome === outcome).map(({ family, name }) => `${family}: ${name}`);
 
@@ -68,21 +68,21 @@ const VCT = 'urn:attacked:card:1';
 const DOC_TYPE = 'org.iso.18013.5.1.mDL';
 const NAMESPACE = 'org.iso.18013.5.1';
 
-/** A service in a process of its own, with everything in it that can be attacked. */
+/** A service in a separate process, with every feature that can be attacked. */
 export type AttackedService = {
   readonly address: string;
   readonly clientId: string;
   readonly secret: string;
-  /** Arguments of the tool that lead it here. */
+  /** Arguments of the tool for this service. */
   readonly target: readonly string[];
-  /** A fresh offer of a card, as a link. */
+  /** Creates an offer and returns its link. */
   offer(flow?: 'pre_authorized_code' | 'authorization_code'): Promise<string>;
-  /** A fresh request for a card, as a link. */
+  /** Creates a presentation request and returns its link. */
   ask(): Promise<string>;
   close(): Promise<void>;
 };
 
-/** @param environment of the service, beside what it needs. */
+/** @param environment additional environment variables of the service. */
 export async function startAttackedService(environment: Readonly<Record<string, string>> = {}): Promise<AttackedService> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-attacked-'));
   const backend = await Backend.start();
@@ -96,7 +96,7 @@ export async function startAttackedService(environment: Readonly<Record<string, 
       PORT: String(port),
       DATA_FOLDER: folder,
       LOG_LEVEL: 'silent',
-      // Nothing but its own guard keeps it from calling addresses of this machine.
+      // The service may call addresses of this machine, where the test backend runs.
       OUTBOUND_ALLOW: '127.0.0.1/32',
       NODE_COMPILE_CACHE: minimalEnvironment()['NODE_COMPILE_CACHE'] ?? '',
       ...environment,

@@ -4,16 +4,16 @@ import type { AddressInfo } from 'node:net';
 export type BackendCall = {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** The body as it came. */
+  /** The raw body. */
   readonly text: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
   readonly body: any;
 };
 
-/** What the backend answers at one path: a JSON value, or whatever the function does with the response. */
+/** The response of the backend at one path: a JSON value, or a function that writes the response. */
 export type BackendAnswer = { readonly json: unknown } | ((response: ServerResponse, call: BackendCall) => void);
 
-/** A customer's backend that remembers every call and can be told how to behave. */
+/** A backend that records every call and whose responses can be configured. */
 export class Backend {
   readonly calls: BackendCall[] = [];
   readonly url: string;
@@ -55,7 +55,7 @@ export class Backend {
     this.#answers.set(path, answer);
   }
 
-  /** Calls of one path. */
+  /** Returns the calls to one path. */
   callsTo(path: string): readonly BackendCall[] {
     return this.calls.filter((call) => call.path === path);
   }

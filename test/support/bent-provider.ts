@@ -20,7 +20,7 @@ export type SigningPair = {
   readonly jwk: Readonly<Record<string, unknown>>;
 };
 
-/** A provider that a test can bend: right in everything unless told otherwise. */
+/** An OpenID provider whose responses a test can falsify; correct by default. */
 export class MisbehavingProvider {
   readonly issuer: string;
   readonly requests: ReceivedRequest[] = [];
@@ -33,7 +33,7 @@ export class MisbehavingProvider {
     this.close = close;
   }
 
-  /** @param path of the issuer, for example `/realms/acme`. */
+  /** @param path path of the issuer, for example `/realms/acme`. */
   static async start(path = ''): Promise<MisbehavingProvider> {
     const server = createServer((request, response) => {
       const parts: Buffer[] = [];
@@ -64,17 +64,17 @@ export class MisbehavingProvider {
     };
   }
 
-  /** @param path below the issuer's. */
+  /** @param path path below the issuer. */
   respondAt(path: string, answer: ProviderAnswer): void {
     this.answers.set(new URL(this.issuer).pathname.replace(/\/$/, '') + path, answer);
   }
 
-  /** How often an address that ends like this was asked. */
+  /** Counts the requests whose path has this suffix. */
   countRequests(suffix: string): number {
     return this.requests.filter(({ path }) => path.endsWith(suffix)).length;
   }
 
-  /** A token that is right in everything but what `bend` changes; undefined takes a member away. */
+  /** A valid token with overrides; undefined removes a property. */
   token(overrides: { readonly header?: object; readonly claims?: object; readonly key?: SigningPair } = {}): string {
     const key = overrides.key ?? this.keys[0];
     if (key === undefined) throw new Error('no key');
@@ -130,7 +130,7 @@ function signatureOf({ alg, privateKey }: SigningPair, input: string): string {
   return sign(hash, data, { ...key, ...pss }).toString('base64url');
 }
 
-/** Signed with a MAC whose secret is the public key, in a form that confused libraries took for one. */
+/** A token with a MAC whose secret is the public key (algorithm confusion). */
 export function signWithPublicKeyAsSecret(provider: MisbehavingProvider, form: 'pem' | 'jwk'): string {
   const key = provider.keys[0];
   if (key === undefined) throw new Error('no key');
@@ -140,7 +140,7 @@ export function signWithPublicKeyAsSecret(provider: MisbehavingProvider, form: '
   return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
 }
 
-/** The `none` algorithm (RFC 7518 section 3.6). */
+/** A token with the `none` algorithm (RFC 7518 section 3.6). */
 export function makeUnsignedToken(provider: MisbehavingProvider): string {
   const [, claims] = provider.token().split('.');
   return `${encode({ alg: 'none' })}.${claims}.`;

@@ -17,7 +17,7 @@ export async function pushChained({ service, tenant }: RawWallet, scope: string)
 
 const secret = () => randomBytes(32).toString('base64url');
 
-/** A login that waits for the user to come back from the upstream provider. */
+/** Creates a login that waits for the redirect from the upstream provider. */
 export async function openLogin(
   service: TestService,
   tenantId: string,
@@ -31,7 +31,7 @@ export async function openLogin(
   return { loginState: createHandle(id, state), loginCookie: cookie };
 }
 
-/** A login that waits for the user to say whether the wallet is the right one. */
+/** Creates a login that waits for the user to confirm the wallet. */
 export async function openConfirmation(
   service: TestService,
   tenantId: string,

@@ -6,7 +6,7 @@ import { AUTHORIZATION_REQUEST, CLIENT_ID, CODE_VERIFIER, dpopProof, RawWallet }
 import { type Answer, createTenant, startTestService, type TestService } from './test-service.ts';
 import { CONFIDENTIAL_CLIENT, startUpstreamProvider, type UpstreamProvider } from './upstream-provider.ts';
 
-/** What a browser got. */
+/** A response that a browser received. */
 export type BrowserResponse = {
   readonly status: number;
   readonly headers: Headers;
@@ -17,10 +17,10 @@ export type BrowserResponse = {
 /** A browser on a user's device, with the cookies of our service. */
 export class Browser {
   readonly cookies = new Map<string, string>();
-  /** Every `Set-Cookie` line that came. */
+  /** Every received `Set-Cookie` line. */
   readonly lines: string[] = [];
 
-  /** The `Cookie` header that it sends. */
+  /** The `Cookie` header of its requests. */
   get cookie(): string {
     return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   }
@@ -29,7 +29,7 @@ export class Browser {
     return this.#send(address, {});
   }
 
-  /** Presses a button of the form on a page; what the form sends can be replaced or, by '', left out. */
+  /** Submits the form of a page by one of its buttons; fields can be overridden or, by '', omitted. */
   press(page: BrowserResponse, decision: string, fields: Record<string, string> = {}): Promise<BrowserResponse> {
     const [, action] = /<form method="post" action="([^"]+)"/.exec(page.text) ?? [];
     if (action === undefined) throw new Error(`no form: ${page.status} ${page.location} ${page.text}`);
@@ -71,9 +71,9 @@ export class ChainedWallet extends RawWallet {
 
   override par(form: Record<string, string> = {}, headers?: Record<string, string>): Promise<Answer> {
     const parameters = { ...AUTHORIZATION_REQUEST, ...form };
-    const sent = Object.entries(parameters).filter(([, value]) => value !== '');
+    const formFields = Object.entries(parameters).filter(([, value]) => value !== '');
     return this.service.call('POST', `/${this.tenant}/chained-as/par`, {
-      form: Object.fromEntries(sent),
+      form: Object.fromEntries(formFields),
       headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.server}/par`) },
     });
   }
@@ -98,7 +98,7 @@ export class ChainedWallet extends RawWallet {
     return (await provider.login(location.href, account)).href;
   }
 
-  /** From a pushed request to a code. */
+  /** Runs the flow from a pushed request to a code. */
   async chainedCode(provider: UpstreamProvider, form: Record<string, string> = {}): Promise<string> {
     const browser = new Browser();
     const redirect = await this.logIn(provider, browser, await this.startAuthorization(form));
@@ -117,9 +117,9 @@ export class ChainedWallet extends RawWallet {
       code_verifier: CODE_VERIFIER,
       ...form,
     };
-    const sent = Object.entries(parameters).filter(([, value]) => value !== '');
+    const formFields = Object.entries(parameters).filter(([, value]) => value !== '');
     return this.service.call('POST', `/${this.tenant}/chained-as/token`, {
-      form: Object.fromEntries(sent),
+      form: Object.fromEntries(formFields),
       headers: headers ?? { DPoP: dpopProof(this.dpopKey, `${this.server}/token`) },
     });
   }
@@ -136,7 +136,7 @@ export const UNKNOWN_LOGIN = 'this login is unknown, expired, or belongs to anot
 
 type Page = { readonly status: number; readonly location: URL | undefined; readonly text: string };
 
-/** A service whose tenants have their users log in at a certified provider, and a backend that is told who they are. */
+/** A service whose tenants log users in at a certified provider, and a backend that receives their identity. */
 export class ChainedWorld {
   readonly service: TestService;
   readonly provider: UpstreamProvider;
@@ -148,7 +148,7 @@ export class ChainedWorld {
     this.backend = backend;
   }
 
-  /** @param tenants ids of those that the provider knows. */
+  /** @param tenants ids of the tenants that are registered at the provider. */
   static async start(tenants: readonly string[], userinfo?: 'json' | 'jwt'): Promise<ChainedWorld> {
     const service = await startTestService();
     const backend = await Backend.start();
@@ -171,14 +171,14 @@ export class ChainedWorld {
     await this.backend.close();
   }
 
-  /** Access tokens for an API of its own are no good at the userinfo endpoint of this provider. */
+  /** The userinfo endpoint of this provider rejects access tokens for a separate API. */
   upstream(): object {
     return { issuer: this.provider.issuer, ...CONFIDENTIAL_CLIENT, userinfo: false };
   }
 
   /**
-   * Wallets of these tests prove nothing, and most tests are about what is between login and wallet; so users are asked
-   * nothing about them unless `chainedAs` says `confirmUnverifiedWallets`, or, with `undefined`, leaves it as it comes.
+   * Wallets of these tests are not attested, so the confirmation page is switched off unless `chainedAs` contains
+   * `confirmUnverifiedWallets`; `undefined` there keeps the default.
    */
   async configure(token: string, chainedAs: object, extra: object = {}): Promise<void> {
     const server = { confirmUnverifiedWallets: false, ...chainedAs };
@@ -187,7 +187,7 @@ export class ChainedWorld {
     expect(answer.status, answer.text).to.equal(201);
   }
 
-  /** A tenant with a badge whose claims the backend makes of the user, and a card that is the same for all. */
+  /** Creates a tenant with a badge whose claims come from the backend, and a card with fixed claims. */
   async createIssuingTenant(
     id: string,
     chainedAs: object = { upstream: this.upstream() },
@@ -213,7 +213,7 @@ export class ChainedWorld {
   }
 }
 
-/** The parameters of an answer to the wallet, without the words for humans. */
+/** The parameters of a redirect to the wallet, without the error description. */
 export function redirectParameters(location: URL | undefined): Record<string, string> {
   expect(location?.origin).to.equal('https://wallet.example');
   expect(location?.searchParams.get('keep')).to.equal('this');
@@ -221,12 +221,12 @@ export function redirectParameters(location: URL | undefined): Record<string, st
   return rest;
 }
 
-/** What a wallet is told that gets no code. */
+/** The expected parameters of an error redirect. */
 export function errorRedirectParameters({ server }: ChainedWallet, error: string): Record<string, string> {
   return { error, state: 'state of the wallet', iss: server };
 }
 
-/** A page, and no way on. */
+/** Expects an error page without a redirect. */
 export function expectErrorPage(page: Page, text: string): void {
   expect([page.status, page.location]).to.deep.equal([400, undefined]);
   expect(page.text).to.include(text).and.include('<html');

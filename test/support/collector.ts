@@ -11,10 +11,10 @@ export type CollectedSpan = {
 
 type Attribute = { readonly key: string; readonly value: Readonly<Record<string, unknown>> };
 
-/** Takes in traces as a collector does (OTLP over HTTP, JSON). */
+/** A collector of traces (OTLP over HTTP, JSON). */
 export class Collector {
   readonly spans: CollectedSpan[] = [];
-  /** All that came, as it came. */
+  /** All received messages, unparsed. */
   text = '';
   readonly #server: Server;
   readonly endpoint: string;

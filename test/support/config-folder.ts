@@ -5,12 +5,12 @@ import { dirname, join } from 'node:path';
 import { rawSql } from './databases.ts';
 import { certify, pem } from './test-certificates.ts';
 
-/** A placeholder, written so that nobody takes it for a template. */
+/** A placeholder, written so that the linter does not report a template. */
 export const placeholder = (expression: string) => `$\{${expression}}`;
 
 export type Files = Readonly<Record<string, unknown>>;
 
-/** A folder for configuration files; objects are written as JSON, texts as they are, undefined removes a file. */
+/** A folder for configuration files; objects are written as JSON, texts unchanged, and undefined removes a file. */
 export class ConfigFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
 
@@ -30,7 +30,7 @@ export class ConfigFolder {
   }
 }
 
-/** Secrets that stand nowhere but in the environment and, sealed or hashed, in the database. */
+/** Secrets that only the environment and, sealed or hashed, the database contain. */
 export const SECRETS = {
   ACME_ACCESS_KEY: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }) as string,
   ACME_WEBHOOK: 'the-key-of-the-webhooks',
@@ -65,7 +65,7 @@ export const SHOP = {
   allowedIssuanceConfigs: ['card'],
 };
 
-/** Two tenants with one of everything, in both languages. */
+/** Two tenants with one resource of each kind, in JSON and YAML. */
 export const FILES: Files = {
   'acme/tenant.yaml': [
     'name: Acme # what administrators see',
@@ -98,14 +98,14 @@ export const FILES: Files = {
   'other/tenant.json': { id: 'other', name: 'Other' },
 };
 
-/** A key with the certificates of somebody else, as PEM. */
+/** A key with certificates of an external CA, as PEM. */
 export async function makeImportedKey(): Promise<{ readonly key: string; readonly certificates: string }> {
   const ca = await certify({ name: 'A CA', ca: true });
   const leaf = await certify({ name: 'A leaf', by: ca });
   return { key: leaf.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string, certificates: pem(leaf) + pem(ca) };
 }
 
-/** Every row of every table, in an order of its own; what maintenance write for themselves is left out. */
+/** All rows by table, sorted; tables of maintenance are omitted. */
 export async function dump(url: string): Promise<Readonly<Record<string, readonly string[]>>> {
   return rawSql(url, async (run) => {
     const names = await run(
@@ -115,7 +115,7 @@ export async function dump(url: string): Promise<Readonly<Record<string, readonl
     );
     const tables: Record<string, string[]> = {};
     for (const { name } of names) {
-      // Each start leaves its traces there.
+      // Each start writes to these tables.
       if (name === 'leases' || name === 'service_terms') continue;
       const rows = await run(`select * from ${String(name)}`);
       tables[String(name)] = rows.map((row) => JSON.stringify(row)).sort();

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 export type CredoCredential = {
   readonly configurationId: string;
   readonly format: 'dc+sd-jwt' | 'mso_mdoc';
-  /** Whether it could report on it. */
+  /** Whether the wallet could send a notification. */
   readonly notified: boolean;
-  /** As many as keys were proved. */
+  /** One copy for each proved key. */
   readonly copies: number;
   readonly claims: Readonly<Record<string, unknown>>;
 };
@@ -16,40 +16,40 @@ export type CredoCredential = {
 /** A link, or the data of a Digital Credentials API request and the origin of the page that makes it. */
 export type CredoRequest = { readonly request: string | object; readonly origin?: string };
 
-/** What the verifier answered, or what the page gets to hand to it. */
+/** The response of the verifier, or the data that the page passes to it. */
 export type CredoResponse =
   | { readonly status: number; readonly body: unknown; readonly data?: undefined }
   | { readonly status?: undefined; readonly data: Readonly<Record<string, unknown>> };
 
 type CredoOrder = {
-  /** Absent: nothing is collected, unless by `renew`. */
+  /** Absent: no credential is requested, unless by `renew`. */
   readonly offer?: string;
   readonly flow?: string;
-  /** Of issuers and verifiers; DER in standard base64. */
+  /** Trust anchors of issuers and verifiers; DER in standard base64. */
   readonly anchors: readonly string[];
-  /** What is presented afterwards, in this order. */
+  /** The requests that are answered afterwards, in this order. */
   readonly requests?: readonly CredoRequest[];
-  /** Names a wallet that later orders go on with. */
+  /** Name of a wallet that later orders reuse. */
   readonly wallet?: string;
   readonly txCode?: string;
-  /** Keys of each credential. */
+  /** Number of keys of each credential. */
   readonly batch?: number;
-  /** Collects again by the refresh token. */
+  /** Requests the credential again with the refresh token. */
   readonly renew?: boolean;
-  /** Attests the wallet; the private key as a JWK, the certificate as DER in standard base64. */
+  /** Key of the wallet provider; the private key as a JWK, the certificate as DER in standard base64. */
   readonly provider?: { readonly clientId: string; readonly key: object; readonly certificate: string };
 };
 
 type CredoOrderResult = { readonly credentials: readonly CredoCredential[]; readonly presented: readonly CredoResponse[] };
 
 const folder = new URL('../wallets/credo/', import.meta.url);
-/** Begins the lines of the process that are answers. */
+/** Prefix of the output lines that are results. */
 const ANSWER = 'answer ';
 
-/** Second wallets, a new one for each order, in a process of their own: to load them takes longer than all that they do. */
+/** Credo wallets, a new one for each order, in one separate process, since loading them takes longer than their work. */
 export type CredoWallets = { serve(order: CredoOrder): Promise<CredoOrderResult>; close(): Promise<void> };
 
-/** @returns undefined where it is not installed; where nothing may be skipped that is an error. */
+/** @returns undefined when Credo is not installed, which throws when no test may be skipped. */
 export function findCredoWallets(): CredoWallets | undefined {
   if (existsSync(new URL('node_modules', folder))) return start();
   if (process.env['CI'] === 'true') throw new Error('install the second wallet: npm ci --prefix test/wallets/credo');
@@ -66,7 +66,7 @@ function start(): CredoWallets {
       child.stdin.write(`${JSON.stringify(order)}\n`);
       for (;;) {
         const { value, done } = await lines.next();
-        if (done) throw new Error('the second wallet ended');
+        if (done) throw new Error('the process of Credo ended');
         // Libraries may write lines of their own.
         if (!value.startsWith(ANSWER)) continue;
         const answer = JSON.parse(value.slice(ANSWER.length)) as CredoOrderResult | { readonly error: string };

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { grantToService, openDatabase } from '../../adapters/persistence/opening/database.ts';
 import { createOnNodes, distributeTables, dropOnNodes, findClusterNodes, findServer, openRaw, rawSql } from './postgres-server.ts';
 
-/** What one process of a run made for all of them. */
+/** The databases that one process of a test run prepares for all. */
 export type PreparedDatabases = {
-  /** A file with the tables of this release. */
+  /** An SQLite file with the tables of this release. */
   readonly sqlite: string;
-  /** Null when no server can be had here. */
+  /** Null without a PostgreSQL server. */
   readonly postgres: {
-    /** Address of a database that tests leave alone. */
+    /** Address of a database that tests do not change. */
     readonly server: string;
     /** Name of a database with the tables of this release. */
     readonly template: string;
@@ -20,13 +20,13 @@ export type PreparedDatabases = {
 
 const ENVIRONMENT_VARIABLE = 'TEST_PREPARED_DATABASES';
 
-/** Undefined where single files are run. */
+/** Undefined when single files are run. */
 export function readPreparedDatabases(): PreparedDatabases | undefined {
   const text = process.env[ENVIRONMENT_VARIABLE];
   return text === undefined ? undefined : (JSON.parse(text) as PreparedDatabases);
 }
 
-/** Tells this process and all that it starts from now on. */
+/** Passes the databases to this process and its children. */
 export function setPreparedDatabases(databases: PreparedDatabases): void {
   process.env[ENVIRONMENT_VARIABLE] = JSON.stringify(databases);
 }
@@ -36,28 +36,31 @@ export { openRaw, rawSql };
 export type TestDatabase = {
   /** As `OrmStore.open` takes it. */
   readonly url: string;
-  /** Removes the database with all that is in it. Close whatever uses it first. */
+  /** Drops the database. Close its connections first. */
   drop(): Promise<void>;
 };
 
 export type DatabaseKind = {
   readonly name: 'sqlite' | 'postgres';
   /**
-   * A fresh database with the tables of this release and no rows. Undefined when no server can be had here; with
-   * `CI=true` that throws instead.
+   * A fresh database with the tables of this release and no rows. Undefined without a server; with `CI=true` that throws
+   * instead.
    */
   open(): Promise<TestDatabase | undefined>;
-  /** The same without tables, for what brings a database up to date. */
+  /** A fresh database without tables, for migrations. */
   openEmpty(): Promise<TestDatabase | undefined>;
-  /** One with all that is in another of this kind, to which nobody may be connected. It is not taken for the other one put back. */
+  /**
+   * A copy of another database, to which no connection may be open. The service does not treat the copy as a restored
+   * backup.
+   */
   copy(database: TestDatabase): Promise<TestDatabase>;
-  /** The same letter by letter, with the history of the other one. */
+  /** An exact copy, including the history that identifies a restored backup. */
   backUp(database: TestDatabase): Promise<TestDatabase>;
 };
 
 /**
- * The kinds of database that suites over HTTP run on: SQLite in `npm test`, PostgreSQL in `npm run test:postgres`, both where
- * a file runs alone.
+ * The kinds of database that suites over HTTP run on: SQLite in `npm test`, PostgreSQL in `npm run test:postgres`, both
+ * when a file runs alone.
  */
 export function httpDatabases(): DatabaseKind[] {
   const name = process.env['TEST_SERVED_DATABASE'];
@@ -74,9 +77,9 @@ export function databases(): DatabaseKind[] {
 
 function createCopy(copy: DatabaseKind['backUp']): DatabaseKind['copy'] {
   return async (database) => {
-    const made = await copy(database);
-    await rawSql(made.url, (run) => run('delete from service_terms'));
-    return made;
+    const databaseCopy = await copy(database);
+    await rawSql(databaseCopy.url, (run) => run('delete from service_terms'));
+    return databaseCopy;
   };
 }
 
@@ -99,7 +102,7 @@ async function copySqlite({ url }: TestDatabase): Promise<TestDatabase> {
 
 let template: Promise<string> | undefined;
 
-/** Makes a file with the tables of this release. */
+/** Creates a file with the tables of this release. */
 export async function createSqliteFile(file: string): Promise<void> {
   template ??= sqliteTemplate();
   copyFileSync(await template, file);
@@ -138,7 +141,7 @@ export async function createServiceUser(database: TestDatabase): Promise<string>
   return url.href;
 }
 
-/** The database for a user who may not create tables. `TEST_LEAST_PRIVILEGE=true` runs suites with it. */
+/** Wraps the database for a user who may not create tables. `TEST_LEAST_PRIVILEGE=true` runs suites with it. */
 async function forServiceUser(database: TestDatabase): Promise<TestDatabase> {
   const url = await createServiceUser(database);
   await grantToService(database.url, SERVICE_USER);
@@ -147,7 +150,7 @@ async function forServiceUser(database: TestDatabase): Promise<TestDatabase> {
 
 let cluster: ReturnType<typeof findClusterNodes> | undefined;
 
-/** Where `TEST_DATABASE_URL` names the coordinator of a cluster, all that runs on PostgreSQL runs on that. */
+/** The cluster whose coordinator `TEST_DATABASE_URL` names; all PostgreSQL tests then use it. */
 async function findTestCluster() {
   const server = await findTestServer();
   if (server === undefined) return undefined;
@@ -169,11 +172,11 @@ function openEmptyPostgres(): Promise<TestDatabase | undefined> {
 
 async function copyPostgres({ url }: TestDatabase): Promise<TestDatabase> {
   const copy = await createPostgres(new URL(url).pathname.slice(1));
-  if (copy === undefined) throw new Error('the server of the original is gone');
+  if (copy === undefined) throw new Error('the server of the original is not available');
   return copy;
 }
 
-/** @param source what it is a copy of; nobody may be connected to that. */
+/** @param source database that is copied; no connection to it may be open. */
 async function createPostgres(source: string | undefined): Promise<TestDatabase | undefined> {
   const server = await findTestServer();
   if (server === undefined) return undefined;
@@ -181,7 +184,7 @@ async function createPostgres(source: string | undefined): Promise<TestDatabase 
   const { run } = await administration;
   const name = `vidimus_test_${randomBytes(6).toString('hex')}`;
   const copy = source === undefined ? '' : ` template ${source}`;
-  // Its other way of copying writes everything twice.
+  // The other copy strategy writes everything twice.
   await run(`create database ${name}${copy} strategy file_copy`);
   const url = new URL(server);
   url.pathname = `/${name}`;
@@ -193,11 +196,11 @@ async function createPostgres(source: string | undefined): Promise<TestDatabase 
   };
 }
 
-/** Makes and drops databases, for as long as this process lives. */
+/** Creates and drops databases while this process runs. */
 let administration: ReturnType<typeof openRaw> | undefined;
 let server: Promise<string | undefined> | undefined;
 
-/** The server of the whole run; where there is none, because single files are run, one for this process. */
+/** The server of the whole run, or one for this process when single files are run. */
 async function findTestServer(): Promise<string | undefined> {
   const preparedDatabases = readPreparedDatabases();
   if (preparedDatabases !== undefined) return preparedDatabases.postgres?.server;

@@ -6,13 +6,13 @@ import { buildCoseSign1, protectedHeaderOf, sigStructure } from '../../domain/fo
 import { deviceAuthenticationBytes } from '../../domain/formats/mdoc/device-auth.ts';
 import type { HolderKey } from './raw-wallet.ts';
 
-/** An mdoc that a device holds: base64url as it was issued, and the key that it was issued to. */
+/** An mdoc on a device: base64url as issued, and its device key. */
 export type DeviceMdoc = { readonly text: string; readonly holder: Pick<HolderKey, 'privateKey'>; readonly docType: string };
 
 /**
  * A DeviceResponse with one document, base64url.
  * @param transcript SessionTranscript, CBOR.
- * @param shownElements the elements that are shown; all unless given.
+ * @param shownElements the disclosed elements; all by default.
  */
 export function deviceResponse({ text, holder, docType }: DeviceMdoc, transcript: Buffer, shownElements?: readonly string[]): string {
   const issuerSigned = decodeCbor(Buffer.from(text, 'base64url')) as CborMap;

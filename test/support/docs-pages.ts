@@ -16,25 +16,28 @@ export type DocsPage = { readonly text: string; readonly requests: readonly Page
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\\n/g;
 
-/** A page of `docs/`, on which every JSON is the body of a request. @param minRequests requests that it has. */
+/**
+ * Reads a page of `docs/` on which every JSON is the body of a request.
+ * @param minRequests minimum number of its requests.
+ */
 export function readPage(name: string, minRequests = 3): DocsPage {
   const text = readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
-  const all = [...text.matchAll(/^`(POST|PATCH|PUT) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
-  const requests = all.map(([, method = '', path = '', body = '']) => ({ method, path, text: body }));
+  const matches = [...text.matchAll(/^`(POST|PATCH|PUT) (\/\S+)`\n```json\n([\s\S]*?)\n```$/gm)];
+  const requests = matches.map(([, method = '', path = '', body = '']) => ({ method, path, text: body }));
   expect(requests, `${name}: requests among all JSON`)
     .to.have.length([...text.matchAll(/^```json$/gm)].length)
     .and.length.at.least(minRequests);
   return { text, requests };
 }
 
-/** What stands in the blocks of a language, in their order. */
+/** The code blocks of one language, in their order. */
 export function codeBlocks({ text }: DocsPage, language: string): readonly string[] {
   return [...text.matchAll(/^```(\S+)\n([\s\S]*?)\n```$/gm)].flatMap(([, blockLanguage, block = '']) =>
     blockLanguage === language ? [block] : [],
   );
 }
 
-/** @param pem takes the place of the certificates that the page only hints at. */
+/** @param pem replaces the placeholder certificates of the page. */
 export function withCertificate(text: string, pem: string): string {
   return text.replace(CERTIFICATE, JSON.stringify(pem).slice(1, -1));
 }
@@ -43,7 +46,7 @@ export function expectPropertiesNamed({ text }: DocsPage, propertyNames: readonl
   for (const property of propertyNames) expect(text, property).to.match(new RegExp(`["\`]${property}["\`]`));
 }
 
-/** Runs a backend of a page as a process of its own; it listens at the port when this resolves. */
+/** Runs a backend of a page as a separate process; it listens on the port when this resolves. */
 export async function startScript(code: string, port: number, environment: Readonly<Record<string, string>> = {}): Promise<ChildProcess> {
   const started = spawn(process.execPath, ['--input-type=module'], {
     stdio: ['pipe', 'ignore', 'inherit'],
@@ -69,19 +72,19 @@ function isListening(port: number): Promise<boolean> {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const STOP_MS = 10_000;
-/** What the service would write to, or what is not of the project. */
+/** Entries that the service writes, or that do not belong to the project. */
 const EXCLUDED = /^(data|dist|coverage|\.git|.*\.log)$/;
 
-/** What stands on a page in a frame, with the name on the line above. */
+/** A code block with the name on the line above it. */
 export type NamedCodeBlock = { readonly section: string; readonly name: string; readonly language: string; readonly text: string };
 
-/** All frames of a page of `docs/`, in their order. */
+/** All named code blocks of a page of `docs/`, in their order. */
 export function namedCodeBlocks(page: string): readonly NamedCodeBlock[] {
   const blocks: NamedCodeBlock[] = [];
   let section = '';
   const matches = page.matchAll(/^#+ (.+)$|^(?:`([^`\n]+)`\n)?```(\w+)\n([\s\S]*?)\n```$/gm);
   for (const [, heading, name = '', language = '', text = ''] of matches) {
-    // A line of a shell script may look like a heading; those are within frames, which are taken as a whole.
+    // A line of a shell script may look like a heading, so code blocks are matched as a whole.
     if (heading !== undefined) section = heading;
     else blocks.push({ section, name, language, text });
   }
@@ -89,19 +92,19 @@ export function namedCodeBlocks(page: string): readonly NamedCodeBlock[] {
 }
 
 type TerminalSettings = {
-  /** What is elsewhere in a test. */
+  /** Texts of the page and their replacements in a test. */
   readonly instead: Readonly<Record<string, string>>;
-  /** Of the one who types, beside what every program needs. */
+  /** Additional environment variables of the shell. */
   readonly environment: Readonly<Record<string, string>>;
 };
 
 /**
- * Somebody who types the commands of a page into one shell, in a folder with the files of the project. `npm start` at the
- * end of a frame starts the service, or starts it anew.
+ * A shell that runs the commands of a page in a folder with the files of the project. `npm start` at the end of a block
+ * starts or restarts the service.
  */
 export class Terminal {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-docs-'));
-  /** What the service wrote since it was started. */
+  /** The output of the service since its start. */
   log = '';
   readonly #instead: TerminalSettings['instead'];
   readonly #kill = () => this.#endAll();
@@ -118,9 +121,9 @@ export class Terminal {
     process.once('exit', this.#kill);
   }
 
-  /** A text of the page as it is here. */
+  /** Replaces the addresses of the page by those of the test. */
   adaptToTest(text: string): string {
-    return Object.entries(this.#instead).reduce((all, [placeholder, replacement]) => all.replaceAll(placeholder, replacement), text);
+    return Object.entries(this.#instead).reduce((result, [placeholder, replacement]) => result.replaceAll(placeholder, replacement), text);
   }
 
   write(name: string, text: string): void {
@@ -129,27 +132,27 @@ export class Terminal {
     writeFileSync(file, this.adaptToTest(text));
   }
 
-  /** @param address of the service, which answers when this resolves if it was started. */
+  /** @param address address of the service; if the commands start it, it is ready when this resolves. */
   async type(text: string, address: string): Promise<ProcessResult> {
     const lines = this.adaptToTest(text).split('\n');
     const starts = lines.at(-1) === 'npm start';
-    const ended = await this.#run((starts ? lines.slice(0, -1) : lines).join('\n'));
-    if (starts && ended.code === 0) {
+    const commandOutput = await this.#run((starts ? lines.slice(0, -1) : lines).join('\n'));
+    if (starts && commandOutput.code === 0) {
       await this.stop();
       await this.#start(address);
     }
-    return ended;
+    return commandOutput;
   }
 
-  /** The service ends as it does when somebody restarts it. */
+  /** Stops the service as a restart does. */
   async stop(): Promise<void> {
     const service = this.#service;
     if (service === undefined) return;
-    const ended = new Promise((resolve) => service.once('exit', resolve));
+    const exited = new Promise((resolve) => service.once('exit', resolve));
     if (service.exitCode === null) {
       service.kill('SIGTERM');
       const timer = setTimeout(() => this.#endAll(), STOP_MS);
-      await ended;
+      await exited;
       clearTimeout(timer);
     }
     this.#service = undefined;
@@ -161,7 +164,7 @@ export class Terminal {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Variables that the commands export are there for the next ones. */
+  /** Exported variables are kept for the next commands. */
   #run(script: string): Promise<ProcessResult> {
     const environmentFile = join(this.folder, '.environment');
     const commands = `set -e\n${script}\nenv -0 > '${environmentFile}'`;
@@ -181,7 +184,7 @@ export class Terminal {
       cwd: this.folder,
       env: { ...this.#environment, HOST: '127.0.0.1', PORT: new URL(address).port },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own, to be ended with all that it started.
+      // A separate process group, so that its child processes can be stopped, too.
       detached: true,
     });
     this.#service = service;

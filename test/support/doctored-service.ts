@@ -17,7 +17,7 @@ export const MASTER_SECRET = 'a master secret that is only for tests 0123456789'
 
 type DoctorResult = ProcessResult & { readonly findings: readonly Finding[] };
 
-/** A service that may run, a proxy that may be in front of it, and the doctor who looks at both. */
+/** A service, an optional proxy in front of it, and the doctor command that checks both. */
 export class DoctorService {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-doctor-'));
   readonly port: number;
@@ -43,7 +43,7 @@ export class DoctorService {
     return service;
   }
 
-  /** What the doctor says of the settings of the service and `more`, in which no secret may be. */
+  /** Runs the doctor with the settings of the service and `more`; its output must contain no secret. */
   async examine(extra: Readonly<Record<string, string>> = {}, ...args: string[]): Promise<DoctorResult> {
     const doctorResult = await runProcess('commands/doctor', ['--json', ...args], { ...this.environment, ...extra });
     for (const secret of [SECRET, MASTER_SECRET]) expect(doctorResult.stdout + doctorResult.stderr).to.not.include(secret);
@@ -54,12 +54,12 @@ export class DoctorService {
     return callerFor(`http://127.0.0.1:${this.port}`);
   }
 
-  /** @returns the token of its administrator. */
+  /** Creates a tenant. @returns the token of its administrator. */
   async makeTenant(): Promise<string> {
     return (await createTenant(this.calls, 'acme')).token;
   }
 
-  /** A proxy in front of the service, which does with requests what `change` says. @returns its address. */
+  /** Starts a proxy in front of the service with the faults in `change`. @returns its address. */
   async startProxy(change: ProxyChange = {}): Promise<string> {
     const handle = proxyTo(this.port, change);
     const server = change.certificate ? createSecure(change.certificate, handle) : createPlain(handle);
@@ -69,7 +69,7 @@ export class DoctorService {
     return `${change.certificate ? 'https' : 'http'}://localhost:${port}`;
   }
 
-  /** Programs are ended before. */
+  /** Call it after the programs have stopped. */
   remove(): void {
     for (const close of this.#closers.splice(0)) close();
     rmSync(this.folder, { recursive: true, force: true });
@@ -84,14 +84,14 @@ export type ProxyChange = {
   readonly certificate?: { readonly key: string; readonly cert: string };
 };
 
-function proxyTo(port: number, { dropsRequestHeader: loses, dropsResponseHeader: losesAnswer, hiddenPath: hides, maxBody }: ProxyChange) {
+function proxyTo(port: number, { dropsRequestHeader, dropsResponseHeader, hiddenPath, maxBody }: ProxyChange) {
   return (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const isLarge = Number(incoming.headers['content-length'] ?? 0) > (maxBody ?? Infinity);
-    if (isLarge || (hides !== undefined && incoming.url?.startsWith(hides)))
+    if (isLarge || (hiddenPath !== undefined && incoming.url?.startsWith(hiddenPath)))
       return outgoing.writeHead(isLarge ? 413 : 404, { 'Content-Type': 'text/html', Connection: 'close' }).end('<html>');
-    const headers = Object.fromEntries(Object.entries(incoming.headers).filter(([name]) => name !== loses));
+    const headers = Object.fromEntries(Object.entries(incoming.headers).filter(([name]) => name !== dropsRequestHeader));
     const onward = request({ port, host: '127.0.0.1', path: incoming.url, method: incoming.method, headers }, (answer) => {
-      const keptHeaders = Object.entries(answer.headers).filter(([name]) => name !== losesAnswer);
+      const keptHeaders = Object.entries(answer.headers).filter(([name]) => name !== dropsResponseHeader);
       outgoing.writeHead(answer.statusCode ?? 502, Object.fromEntries(keptHeaders));
       answer.pipe(outgoing);
     });

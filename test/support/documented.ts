@@ -12,20 +12,20 @@ type Document = {
 };
 type Operation = { readonly name: string; readonly pattern: RegExp; readonly responses: Responses };
 
-/** An answer, as far as the document speaks of it. */
+/** A response, as far as the API document describes it. */
 export type ValidatedResponse = { readonly status: number; readonly contentType: string | null; readonly body: unknown };
 
-/** What the OpenAPI document promises of answers, to compare them with. */
+/** Validates responses against the OpenAPI document. */
 export class ResponseValidator {
   readonly #operations: readonly (Operation & { readonly method: string })[];
   readonly #ajv: Ajv2020;
-  /** By text: most operations refuse in the same few ways, each with a schema object of its own. */
+  /** Compiled schemas by their text: most operations share their few error schemas. */
   readonly #byText = new Map<string, ValidateFunction>();
   readonly #bySchema = new Map<Schema, ValidateFunction>();
   static readonly #made = new Map<string, ResponseValidator>();
   static readonly #byEnvironment = new Map<string, ResponseValidator>();
 
-  /** Services with the same settings share one. To collect the routes of a service takes a fifth of its start. */
+  /** Services with the same settings share one. Collecting the routes takes a fifth of the start of a service. */
   static forService(service: RunningService, environment: Readonly<Record<string, string>>): ResponseValidator {
     const { DATABASE_URL: url = '', PORT: _port, PUBLIC_URL: _address, DATA_FOLDER: _folder, ...settings } = environment;
     const key = JSON.stringify([url.split(':', 1), settings]);
@@ -57,7 +57,7 @@ export class ResponseValidator {
           return { method, name, responses, pattern: new RegExp(`^${source.join('[^/]+')}$`) };
         }),
       );
-    // What is compiled is run a few times, so that it is not worth making it quick.
+    // Each compiled schema runs only a few times, so optimizing it does not pay.
     const code = { optimize: false } as const;
     this.#ajv = new Ajv2020({ strict: false, allErrors: false, verbose: false, inlineRefs: false, code });
     ajvFormats.default(this.#ajv);
@@ -65,8 +65,8 @@ export class ResponseValidator {
   }
 
   /**
-   * @param target path and query, without what `PUBLIC_URL` puts before them.
-   * @returns what is wrong with an answer; undefined also for requests that no operation takes.
+   * @param target path and query without the path of `PUBLIC_URL`.
+   * @returns the difference between a response and the document; undefined also for requests of no operation.
    */
   findProblem(method: string, target: string, answer: ValidatedResponse): string | undefined {
     const [path = ''] = target.split(/[?#]/);
@@ -74,7 +74,7 @@ export class ResponseValidator {
     const operation = this.#operations.find((one) => one.method === requestedMethod && one.pattern.test(path));
     if (operation === undefined) return undefined;
     const { status, contentType, body } = answer;
-    // Another method of the address.
+    // The path exists with another method.
     if (status === 405) return undefined;
     const response = operation.responses[status];
     if (response === undefined) return `${operation.name} answers ${status}, which is not documented`;

@@ -5,7 +5,7 @@ import mocha from 'mocha';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const TABLE = new URL('../durations.json', import.meta.url);
-/** A file that takes less starts in the order of names. */
+/** Faster files run in alphabetical order. */
 const MIN_SECONDS = 3;
 
 /**
@@ -24,7 +24,7 @@ export default class DurationReporter extends mocha.reporters.Spec {
     runner.on('test end', add);
     runner.on('hook end', add);
     runner.once('end', () => {
-      // Files of the other tier keep what was measured before.
+      // Files of the other tier keep their previous durations.
       const before = Object.entries(JSON.parse(readFileSync(TABLE, 'utf8'))).filter(([file]) => !(file in seconds));
       const longest = [...before, ...Object.entries(seconds)]
         .filter(([, each]) => each >= MIN_SECONDS)

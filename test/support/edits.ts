@@ -4,21 +4,21 @@ import type { sharedRegistrar } from './registrar.ts';
 
 type Registrar = Awaited<ReturnType<typeof sharedRegistrar>>;
 
-/** A way to write a thing: `n` makes what is written different each time. */
+/** A write to a resource: `n` makes each written value different. */
 type Write = { readonly method: string; readonly path: string; readonly json: (n: number) => object };
 
 export type Edit = {
   readonly name: string;
-  /** Where the thing is read. */
+  /** Path at which the resource is read. */
   readonly read: string;
   readonly writes: readonly Write[];
-  /** Of an account that manages tenants. */
+  /** True when the write needs an account that manages tenants. */
   readonly needsServiceRole?: true;
 };
 
 const description = (n: number) => ({ description: `Changed ${n}` });
 
-/** Everything that `If-Match` protects, in one tenant. */
+/** All resources of one tenant that `If-Match` protects. */
 export function editsOf(ids: TenantIds, registrar: Pick<Registrar, 'login'>): readonly Edit[] {
   const patch = (path: string, json: (n: number) => object = description) => ({ method: 'PATCH', path, json });
   const post = (path: string, json: (n: number) => object) => ({ method: 'POST', path, json });

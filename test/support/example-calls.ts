@@ -9,12 +9,12 @@ type Operation = {
 };
 type DescribedOperation = { readonly method: string; readonly path: string; readonly operation: Operation };
 
-/** How a call differs from what the document has: who calls, and what a wallet proves. */
+/** Differences of a call from the document: its token and the proofs of a wallet. */
 export type ExampleCallOptions = Pick<CallOptions, 'token' | 'headers'> & { readonly service?: TestService };
 
-/** Executes operations by their examples in the API document, each of which is filled with what calls before answered. */
+/** Executes operations with the examples of the API document, filled with values of earlier responses. */
 export class ExampleCalls {
-  /** By what stands in angle brackets. */
+  /** Values by the placeholder in angle brackets. */
   readonly answered: Record<string, string> = {};
   readonly executed = new Set<string>();
   readonly #instead = new Map<string, string>();
@@ -34,7 +34,7 @@ export class ExampleCalls {
     return new ExampleCalls(service, new Map(described.map((each) => [each.operation.operationId, each])));
   }
 
-  /** A text of the examples that stands for another one: a handle, or the address of a party that there is not. */
+  /** Replaces a text of the examples, such as a handle or the address of a fictional party. */
   replace(address: string, replacement: string): void {
     this.#instead.set(JSON.stringify(address), JSON.stringify(replacement));
   }
@@ -43,7 +43,7 @@ export class ExampleCalls {
     return [...this.#operations.keys()];
   }
 
-  /** @throws AssertionError for any answer but success or a redirect. */
+  /** @throws AssertionError unless the response is a success or a redirect. */
   async run(name: string, calling: ExampleCallOptions = {}): Promise<Answer> {
     const { method, path, operation } = this.#operations.get(name) ?? {};
     if (method === undefined || path === undefined || operation === undefined) throw new Error(`no ${name}`);
@@ -82,13 +82,13 @@ export class ExampleCalls {
     if (value === undefined) return undefined;
     const text = JSON.stringify(value).replaceAll(/<([^<>]+)>/g, (_, place: string) => {
       const knownValue = this.answered[place];
-      if (knownValue === undefined) throw new Error(`${name}: nothing answered <${place}>`);
+      if (knownValue === undefined) throw new Error(`${name}: no earlier response contained <${place}>`);
       return JSON.stringify(knownValue).slice(1, -1);
     });
     return JSON.parse([...this.#instead].reduce((result, [placeholder, replacement]) => result.replaceAll(placeholder, replacement), text));
   }
 
-  /** Of the thing that is edited, which is read first. */
+  /** The entity tag of the resource, which is read first. */
   async #tagOf(service: TestService, path: string, address: string, body: unknown, token?: string) {
     const { id } = (body ?? {}) as { id?: string };
     const isOneOfMany = [...this.#operations.values()].some((each) => each.path === `${path}/{id}`);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Failure } from '../../domain/shared/failure.ts';
 
-/** What comes of `work`, or the code of the failure that it ends with; anything else that is thrown fails the test. */
+/** The result of `work`, or the code of its Failure; other errors are rethrown. */
 export function resultOrFailureCode<T>(work: () => T): T | string {
   try {
     return work();
@@ -11,7 +11,7 @@ export function resultOrFailureCode<T>(work: () => T): T | string {
   }
 }
 
-/** The code of the failure that `work` ends with, or `taken`. */
+/** The code of the Failure of `work`, or `taken` when it succeeds. */
 export function failureCode(work: () => unknown): string {
   return String(
     resultOrFailureCode(() => {
@@ -26,7 +26,7 @@ type Result = Record<string, any>;
 
 const HASH = /^[\w-]{43}$/;
 
-/** What was presented, without who signed it: what has values names its issuer, and nothing else does. */
+/** The presented credentials without their issuers. Only a credential with values must have an issuer. */
 export function withoutIssuers(credentials: unknown): Result[] {
   return (credentials as Result[]).map(({ issuer, ...result }) => {
     expect(issuer !== undefined, 'an issuer beside values alone').to.equal(result['values'] !== undefined);

@@ -12,7 +12,7 @@ import { InlineTrustLists } from '../../application/trust-lists/open-list.ts';
 import type { ServerMetadata } from '../../domain/oauth/server-metadata.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
 
-/** Opens trust lists of either format in the thread of the test. */
+/** Parses trust lists of either format in the thread of the test. */
 export function inlineTrustLists(): InlineTrustLists {
   return new InlineTrustLists({
     signatures: new NodeSignatures(),
@@ -23,7 +23,7 @@ export function inlineTrustLists(): InlineTrustLists {
 
 export const UPSTREAM = 'https://login.example';
 
-/** A provider where everybody logs in as Ada. A test that needs another answer replaces the method. */
+/** A provider where every login is Ada. A test replaces a method to change a response. */
 export class FakeAuthorizationServers extends AuthorizationServers {
   metadata: ServerMetadata = {
     issuer: UPSTREAM,
@@ -54,7 +54,7 @@ export class FakeAuthorizationServers extends AuthorizationServers {
   }
 }
 
-/** For jobs that are wired by hand: no credential follows its wallet, no person's are to be revoked, and nobody died in a call. */
+/** Stubs the jobs for wallet revocations, revocations by subject and interrupted deliveries. */
 export function stubFollowJobs(container: Container): void {
   const stubbedFollow = { execute: async () => ({ fallen: 0, mayBeMore: false }) };
   container.bind(FollowWallets).toConstantValue(stubbedFollow as unknown as FollowWallets);

@@ -5,10 +5,10 @@ import { Webhooks } from '../../application/ports/webhooks.ts';
 import type { RunningService } from '../../bootstrap/start/service.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 
-/** Whether the call happens before it fails: a connection may break on the way there or on the way back. */
+/** Whether the call takes effect before it fails: a connection can break before or after the call. */
 export type FaultMode = 'before' | 'after';
 
-/** Makes the n-th call of a port fail, counted over the database, the key store and all calls to others. */
+/** Makes the n-th call fail, counted over the database, the key store and all outgoing calls. */
 export class Faults {
   #armed: { readonly n: number; readonly mode: FaultMode } | undefined;
   #count = 0;
@@ -29,13 +29,13 @@ export class Faults {
     servers.verifyIdToken = this.#failing(servers.verifyIdToken.bind(servers));
   }
 
-  /** From now on the n-th call fails. */
+  /** Makes the n-th call from now on fail. */
   arm(n: number, mode: FaultMode): void {
     this.#count = 0;
     this.#armed = { n, mode };
   }
 
-  /** @returns whether the call that was to fail came about. */
+  /** @returns whether the call that should fail was made. */
   disarm(): boolean {
     const wasArmed = this.#armed;
     this.#armed = undefined;

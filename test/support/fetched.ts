@@ -1,7 +1,7 @@
 import { MOVES, type Session } from '../../domain/sessions/session.ts';
 import type { SessionChange } from '../../domain/sessions/session-change.ts';
 
-/** The plainest change of a session: a wallet fetched the offer or the request, for the first time. */
+/** The simplest change of a session: a wallet fetched the offer or the request for the first time. */
 export function fetchedChange({ id }: Pick<Session, 'id'>): SessionChange {
   return { id, running: MOVES.fetch.from, to: MOVES.fetch.to };
 }

@@ -1,12 +1,12 @@
 import type { IModule } from 'dependency-cruiser';
 
-/** Folders whose subfolders are parts of their own. */
+/** Folders whose subfolders count as separate folders. */
 const NESTED = ['adapters/http', 'adapters/persistence'];
 
-/** Imports between the folders of the layers, those of types included: each folder with those that it imports from. */
+/** Imports between the folders of the layers, type imports included: each folder with its imported folders. */
 export type FolderGraph = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** The folder that a file counts to; undefined for files that lie directly in a layer. */
+/** The folder of a file; undefined for files that lie directly in a layer. */
 function folderOf(file: string): string | undefined {
   const parts = file.split('/').slice(0, -1);
   const parent = parts.slice(0, 2).join('/');
@@ -50,7 +50,7 @@ export function folderCycles(graph: FolderGraph): readonly (readonly string[])[]
   return [...cycles.values()];
 }
 
-/** The folders of a layer, those that import nothing first, each with what it imports from in the same layer. */
+/** The folders of a layer, sorted by the number of their imports within it, each with its imports. */
 export function describeLayer(graph: FolderGraph, layer: string): string {
   const isInside = (folder: string) => folder.startsWith(`${layer}/`);
   const names = new Set([...graph].flatMap(([importer, imported]) => [importer, ...imported]).filter(isInside));

@@ -13,7 +13,7 @@ class SettableClock extends Clock {
   }
 }
 
-/** How a call ended: well, or for which reason not. */
+/** The outcome of a call: `good`, or the reason of its failure. */
 export async function outcome(work: Promise<unknown>): Promise<AuthorizationServerFault | ForeignTokenReason | 'good'> {
   try {
     await work;
@@ -25,7 +25,7 @@ export async function outcome(work: Promise<unknown>): Promise<AuthorizationServ
   }
 }
 
-/** A provider that a test can bend, and our side of it under a clock that a test can set. */
+/** A provider that a test can falsify, and the service's side of it with a settable clock. */
 export class ForeignWorld {
   readonly provider: MisbehavingProvider;
   readonly clock = new SettableClock();

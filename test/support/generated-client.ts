@@ -9,7 +9,7 @@ const run = promisify(execFile);
 const source = fileURLToPath(new URL('../generated-client/', import.meta.url));
 const packages = join(source, 'node_modules');
 
-/** What a client is made with has a lockfile of its own: it needs another compiler than the service. */
+/** The client generator has its own lockfile, since it needs another compiler than the service. */
 export function isClientGeneratorInstalled(): boolean {
   if (existsSync(packages)) return true;
   const message = 'the generator of clients is not installed (npm ci --prefix test/generated-client)';
@@ -18,20 +18,20 @@ export function isClientGeneratorInstalled(): boolean {
   return false;
 }
 
-/** As `test/generated-client/whole-run.ts` has it, which knows nothing of this service. */
+/** The signature of `test/generated-client/whole-run.ts`, which imports nothing of the service. */
 type WholeRun = (
   service: { readonly address: string; readonly clientId: string; readonly secret: string },
   wallet: { collect(tenant: string, uri: string): Promise<void>; present(uri: string): Promise<void> },
 ) => Promise<{ readonly seen: readonly string[] }>;
 
 type GeneratedClient = {
-  /** What the compiler said; empty when it had nothing to say. */
+  /** The output of the compiler; empty without errors. */
   readonly faults: string;
   load(): Promise<{ readonly wholeRun: WholeRun }>;
   remove(): void;
 };
 
-/** Makes the client of a document with `openapi-typescript` as it comes, and compiles what is written with it. */
+/** Generates the client of a document with the published `openapi-typescript`, and compiles a program that uses it. */
 export async function generateClient(document: unknown): Promise<GeneratedClient> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-client-'));
   for (const name of ['whole-run.ts', 'tsconfig.json', 'package.json']) {

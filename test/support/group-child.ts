@@ -4,17 +4,17 @@ import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { aSession } from '../contract/store/builders.ts';
 
-/** Opens sessions, many at a time, and says on its standard output what became of each as soon as it knows. */
+/** Creates sessions concurrently, and prints the outcome of each as soon as it is known. */
 export type GroupAssignment = {
   readonly url: string;
   readonly masterSecret: string;
   readonly tenantId: TenantId;
-  /** How many rounds of 40 callers; it is killed by itself as soon as one of the last round has its answer. */
+  /** Number of rounds of 40 callers. With `killsItself` the process dies after the first result of the last round. */
   readonly rounds: number;
-  readonly dies: boolean;
+  readonly killsItself: boolean;
 };
 
-const { url, masterSecret, tenantId, rounds, dies }: GroupAssignment = JSON.parse(process.argv[2] ?? '');
+const { url, masterSecret, tenantId, rounds, killsItself }: GroupAssignment = JSON.parse(process.argv[2] ?? '');
 const store = await OrmStore.open({ url, poolSize: 2 }, new MasterCipher({ masterSecrets: [masterSecret] }));
 const report = (outcome: string, id: string) => writeSync(1, `${outcome} ${id}\n`);
 
@@ -29,7 +29,7 @@ for (let round = 1; round <= rounds; round++) {
       } catch (error) {
         report((error as Error).constructor.name, session.id);
       }
-      if (dies && round === rounds) process.kill(process.pid, 'SIGKILL');
+      if (killsItself && round === rounds) process.kill(process.pid, 'SIGKILL');
     }),
   );
 }

@@ -3,7 +3,7 @@ import { createServer, connect as dial, type Socket } from 'node:net';
 
 const PROBE_INTERVAL_MS = 100;
 
-/** Shares out connections among services, of which it asks again and again whether they are ready. */
+/** A balancer that polls the readiness of services and distributes connections among the ready ones. */
 export class HealthBalancer {
   readonly address: string;
   readonly #close: () => void;

@@ -4,14 +4,14 @@ import type { Route } from '../../adapters/http/route.ts';
 import type { RawRequest } from './raw-request.ts';
 
 /**
- * Every character that a text can have, as unit of `fc.string`. The unit `binary` is the same, but lists all of them
- * before the first text, which takes a second.
+ * Every Unicode character, as unit of `fc.string`. The unit `binary` is the same, but lists all of them before the first
+ * text, which takes a second.
  */
 export const unicodeCharacter = fc
   .oneof(fc.integer({ min: 0, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff }))
   .map((codePoint) => String.fromCodePoint(codePoint));
 
-/** Path segments as they go over the wire. Spaces and control characters cannot. */
+/** Encoded path segments. Spaces and control characters cannot. */
 export const segments = (valid: string): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 4, arbitrary: fc.constant(valid) },
@@ -51,7 +51,7 @@ export const segments = (valid: string): fc.Arbitrary<string> =>
     { weight: 1, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).map((text) => encodeURIComponent(text)) },
   );
 
-/** Query strings with and without sense. */
+/** Valid and invalid query strings. */
 export function queries(route: Route): fc.Arbitrary<string> {
   const shape = (route.query as unknown as { shape?: object } | undefined)?.shape ?? {};
   const names = [...Object.keys(shape), 'limit', 'cursor', 'sort', 'status', 'since', 'token', '__proto__', 'a[b]'];
@@ -86,7 +86,7 @@ export function queries(route: Route): fc.Arbitrary<string> {
 
 const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
 
-/** What stands where something else belongs, as JSON text, since not all of it is a JavaScript value. */
+/** Unexpected values as JSON text, since not all of them are JavaScript values. */
 const HOSTILE_JSON: readonly string[] = [
   'null',
   'true',
@@ -131,7 +131,7 @@ const HOSTILE_JSON: readonly string[] = [
   `${'{"a":'.repeat(25)}1${'}'.repeat(25)}`,
 ];
 
-/** Anything, of a size that is no fault in itself. */
+/** Any JSON, of an allowed size. */
 export const hostileJson = (): fc.Arbitrary<string> =>
   fc.oneof(
     { weight: 5, arbitrary: fc.constantFrom(...HOSTILE_JSON) },
@@ -149,7 +149,7 @@ function pathsOf(value: unknown, currentPath: JsonPath = []): JsonPath[] {
 
 const MARKER = '\u0001hostile\u0001';
 
-/** The document as JSON text with something else at one place. */
+/** The document as JSON text with one value replaced. */
 function replaceAt(document: unknown, jsonPath: JsonPath, text: string): string {
   const [name, ...remaining] = jsonPath;
   if (name === undefined) return text;
@@ -164,7 +164,7 @@ function replaceAt(document: unknown, jsonPath: JsonPath, text: string): string 
   return JSON.stringify(copy).replace(JSON.stringify(MARKER), () => text);
 }
 
-/** Names of members that the schema of a body knows, so that those without an example are tried too. */
+/** Property names of the schema of a body, including those without an example. */
 function propertyNames(route: Route): string[] {
   if (route.body === undefined) return [];
   const schema = z.toJSONSchema(route.body, { io: 'input', unrepresentable: 'any' });
@@ -173,7 +173,7 @@ function propertyNames(route: Route): string[] {
 
 const withProperty = (document: object, name: string, text: string) => replaceAt({ ...document, [name]: 0 }, [name], text);
 
-/** Texts that are not one JSON object, or not one that everybody reads alike. */
+/** Texts that are not exactly one JSON object, or that parsers read differently. */
 const malformedBodies = (document: object): readonly string[] => {
   const text = JSON.stringify(document);
   const [first] = Object.keys(document);
@@ -201,7 +201,7 @@ const malformedBodies = (document: object): readonly string[] => {
   ];
 };
 
-/** Bodies around a valid document: one fault, or none. */
+/** Bodies derived from a valid document with at most one fault. */
 export function bodies(route: Route, document: object): fc.Arbitrary<string | Buffer> {
   const paths = pathsOf(document);
   const properties = [...propertyNames(route), '__proto__', 'constructor', 'unknown'];
@@ -228,7 +228,7 @@ export function bodies(route: Route, document: object): fc.Arbitrary<string | Bu
   );
 }
 
-/** Form bodies around a valid one. */
+/** Form bodies derived from a valid one. */
 export function forms(form: Readonly<Record<string, string>>): fc.Arbitrary<string | Buffer> {
   const valid = new URLSearchParams(form).toString();
   const names = [...Object.keys(form), 'unknown', '__proto__', 'vp_token', 'response', 'tx_code'];
@@ -243,8 +243,8 @@ export function forms(form: Readonly<Record<string, string>>): fc.Arbitrary<stri
     {
       weight: 6,
       arbitrary: change.map(([name, value]) => {
-        const others = Object.entries(form).filter(([fieldName]) => fieldName !== name);
-        return `${new URLSearchParams(others)}&${name}=${value}`;
+        const otherFields = Object.entries(form).filter(([fieldName]) => fieldName !== name);
+        return `${new URLSearchParams(otherFields)}&${name}=${value}`;
       }),
     },
     { weight: 2, arbitrary: change.map(([name, value]) => `${valid}&${name}=${value}`) },
@@ -252,7 +252,7 @@ export function forms(form: Readonly<Record<string, string>>): fc.Arbitrary<stri
   );
 }
 
-/** A request as it should be. */
+/** The parts of a valid request. */
 export type ValidRequest = {
   readonly params: Readonly<Record<string, string>>;
   readonly query?: string;
@@ -298,15 +298,14 @@ const HEADERS: readonly Headers[] = [
 ];
 
 /**
- * Requests to a route that are wrong in one respect, in several, or not at all. `plain` tells that the address still
- * belongs to the route for sure.
- * @param validToken a token that may call the route; `others` are wrong in some way.
+ * Requests to a route with no, one or several faults. `isRouteKnown`: the path certainly belongs to the route.
+ * @param validToken a token that may call the route; `others` are invalid in some way.
  */
 export function requests(
   route: Route,
   valid: ValidRequest,
   validToken: string,
-  others: readonly (string | undefined)[],
+  otherTokens: readonly (string | undefined)[],
 ): fc.Arbitrary<{ raw: RawRequest; isRouteKnown: boolean }> {
   const { params, query = '', document, form, headers } = valid;
   const body = document === undefined ? (form === undefined ? undefined : new URLSearchParams(form).toString()) : JSON.stringify(document);
@@ -329,7 +328,7 @@ export function requests(
         : form !== undefined
           ? fc.option(forms(form), { nil: undefined, freq: 30 })
           : fc.constantFrom('{}', 'x'.repeat(1_000)),
-    token: fc.constantFrom(...others),
+    token: fc.constantFrom(...otherTokens),
     more: fc.constantFrom(...HEADERS),
   };
   const type = document === undefined ? 'application/x-www-form-urlencoded' : 'application/json';
@@ -348,7 +347,7 @@ export function requests(
       const path = route.path.replaceAll(/:([A-Za-z]+)/g, (_, name: string) => changedRequest.params[name] ?? 'x');
       const link = path.includes('?') ? '&' : '?';
       return {
-        plain: Object.entries(params).every(([name, value]) => changedRequest.params[name] === value),
+        isRouteKnown: Object.entries(params).every(([name, value]) => changedRequest.params[name] === value),
         raw: {
           method: route.method.toUpperCase(),
           path: changedRequest.query === '' ? path : `${path}${link}${changedRequest.query}`,

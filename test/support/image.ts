@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
-/** By what this machine gets to its packages: certificates, proxies, and where npm keeps what it has. */
+/** Variables by which this machine reaches its packages: certificates, proxies and the npm cache. */
 const REACHES_PACKAGES = /^(npm_config_.*|node_extra_ca_certs|ssl_cert_(file|dir)|(https?|no)_proxy)$/i;
 
-/** A Dockerfile as it is written: instructions with all of their text, without comments. */
+/** Parses a Dockerfile into instructions without comments. */
 export type Instruction = { readonly name: string; readonly text: string };
 
 export function parseDockerfile(file: string): readonly Instruction[] {
@@ -22,7 +22,7 @@ export function parseDockerfile(file: string): readonly Instruction[] {
 }
 
 export type Image = {
-  /** Where the root of the image is on this machine. */
+  /** Folder on this machine that is the root of the image. */
   readonly root: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly workingFolder: string;
@@ -31,8 +31,8 @@ export type Image = {
 };
 
 /**
- * Does what a container engine would do with a Dockerfile, in a folder instead of a container: none is needed for it, and the
- * machine stands in for the base. Paths of the image are those below `folder`.
+ * Executes a Dockerfile in a folder instead of a container. The machine replaces the base image, and paths of the image are
+ * below `folder`.
  */
 export function buildImage(context: string, folder: string): Image {
   const stages = new Map<string, Stage>();
@@ -48,7 +48,7 @@ export function buildImage(context: string, folder: string): Image {
   return stage;
 }
 
-/** The first folders of the image that are its own; others are those of the machine. */
+/** The top-level folders of the image; all other folders are those of the machine. */
 const IMAGE_FOLDERS = /(?<![\w.])\/(app|data)(?=[\s/'"]|$)/g;
 
 class Stage implements Image {
@@ -108,7 +108,7 @@ class Stage implements Image {
     }
   }
 
-  /** What makes files of another account is for the engine, where this runs without its rights. */
+  /** Changing the owner of files needs the rights of the container engine. */
   #run(command: string): void {
     const tools = join(this.root, '.tools');
     mkdirSync(tools, { recursive: true });
@@ -119,7 +119,7 @@ class Stage implements Image {
       ...this.environment,
       HOME: process.env['HOME'],
       PATH: `${tools}:${process.env['PATH']}`,
-      // What `npm ci` downloaded is taken again.
+      // The download cache of `npm ci` is reused.
       npm_config_prefer_offline: 'true',
     };
     execFileSync('/bin/sh', ['-euc', command], { cwd: this.workingFolder, env, stdio: ['ignore', 'ignore', 'pipe'] });

@@ -7,7 +7,7 @@ import { type HeldCredential, issue, QUERY } from './present.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, CODE_VERIFIER, dpopProof, type HolderKey, makeJwt, now, RawWallet } from './raw-wallet.ts';
 import { type Answer, createTenant, startTestService, type TestService } from './test-service.ts';
 
-/** The names of the draft by the three forms that it had. */
+/** The protocol names in the three versions of the draft. */
 export type DraftVariant = {
   readonly name: string;
   readonly presentation: string;
@@ -25,7 +25,7 @@ const EARLIER_DRAFT = {
   prefix: 'iae:',
   required: { status: 200, type: 'type', rest: { status: 'require_interaction' } },
   codeMember: 'code',
-  done: { status: 'ok' },
+  completionProperties: { status: 'ok' },
   sessionError: 'invalid_request',
 } as const;
 export const CURRENT_DRAFT: DraftVariant = {
@@ -52,7 +52,7 @@ export const DRAFT_VARIANTS: readonly DraftVariant[] = [
 
 type Form = Readonly<Record<string, string>>;
 
-/** What a wallet was asked for. */
+/** The interaction that the service requires of a wallet. */
 export type RequiredInteraction = {
   readonly authSession: string;
   // biome-ignore lint/suspicious/noExplicitAny: requests of every shape
@@ -63,7 +63,7 @@ export type RequiredInteraction = {
 /** A wallet that goes through interactive authorizations step by step. */
 export class InteractiveWallet extends RawWallet {
   readonly draft: DraftVariant;
-  /** Of the user who holds the wallet. */
+  /** Browser of the wallet's user. */
   readonly browser = new Browser();
 
   constructor(service: TestService, tenant: string, wire: DraftVariant = CURRENT_DRAFT) {
@@ -75,13 +75,13 @@ export class InteractiveWallet extends RawWallet {
     return `${this.issuer}/interactive-authorization`;
   }
 
-  /** An empty value leaves a parameter out. */
+  /** An empty value omits a parameter. */
   post(form: Form, headers: Record<string, string> = {}): Promise<Answer> {
     const fields = Object.entries(form).filter(([, value]) => value !== '');
     return this.service.call('POST', this.endpoint, { form: Object.fromEntries(fields), headers });
   }
 
-  /** For the offer behind a link, if there is one. */
+  /** Starts an authorization for the offer behind a link, if any. */
   async begin(uri: string | undefined, form: Form = {}, headers: Record<string, string> = {}): Promise<Answer> {
     const types = `${this.draft.web}, ${this.draft.presentation}`;
     const parameters = { ...AUTHORIZATION_REQUEST, interaction_types_supported: types, ...form };
@@ -90,7 +90,7 @@ export class InteractiveWallet extends RawWallet {
     return this.post({ issuer_state: grants.authorization_code.issuer_state, ...parameters }, headers);
   }
 
-  /** Reads the answer that asks for something first. */
+  /** Parses the response that requires an interaction. */
   expectInteraction(answer: Answer, type: string): RequiredInteraction {
     const { status, type: typeProperty, rest } = this.draft.required;
     expect(answer.status, answer.text).to.equal(status);
@@ -111,7 +111,7 @@ export class InteractiveWallet extends RawWallet {
     return this.expectInteraction(answer, this.draft.web);
   }
 
-  /** Reads the answer with the code. */
+  /** Parses the response with the code. */
   expectCode(answer: Answer): string {
     expect(answer.status, answer.text).to.equal(200);
     const { [this.draft.codeMember]: code, ...others } = answer.body;
@@ -123,20 +123,20 @@ export class InteractiveWallet extends RawWallet {
     return this.draft.prefix + new URL(this.service.address).origin;
   }
 
-  /** A presentation of `held`, right in every respect that `bend` does not touch. */
-  bind(expectInteraction: RequiredInteraction, credential: HeldCredential, overrides: Record<string, unknown> = {}): string {
+  /** A valid presentation of `credential` with overrides of the key binding. */
+  bind(interaction: RequiredInteraction, credential: HeldCredential, overrides: Record<string, unknown> = {}): string {
     const payload = {
       iat: now(),
       aud: this.audience,
-      nonce: expectInteraction.request.nonce,
+      nonce: interaction.request.nonce,
       sd_hash: createHash('sha256').update(credential.text).digest('base64url'),
       ...overrides,
     };
     return credential.text + makeJwt(credential.holder, { alg: 'ES256', typ: 'kb+jwt' }, payload);
   }
 
-  present(expectInteraction: RequiredInteraction, credential: HeldCredential, overrides: Record<string, unknown> = {}): Promise<Answer> {
-    return this.respond(expectInteraction, { vp_token: { card: [this.bind(expectInteraction, credential, overrides)] } });
+  present(interaction: RequiredInteraction, credential: HeldCredential, overrides: Record<string, unknown> = {}): Promise<Answer> {
+    return this.respond(interaction, { vp_token: { card: [this.bind(interaction, credential, overrides)] } });
   }
 
   respond({ authSession }: RequiredInteraction, response: unknown, headers: Record<string, string> = {}): Promise<Answer> {
@@ -150,15 +150,15 @@ export class InteractiveWallet extends RawWallet {
     return browser.visit(`${this.service.address}/${this.tenant}/authorize?${query}`);
   }
 
-  /** The same, and approves the wallet when asked. @returns where the browser is sent. */
-  async browse(expectInteraction: RequiredInteraction, clientId = CLIENT_ID, browser = this.browser): Promise<BrowserResponse> {
-    const page = await this.open(expectInteraction, clientId, browser);
+  /** Opens the browser and approves the wallet if required. @returns the response with the redirect. */
+  async browse(interaction: RequiredInteraction, clientId = CLIENT_ID, browser = this.browser): Promise<BrowserResponse> {
+    const page = await this.open(interaction, clientId, browser);
     return page.status === 200 ? browser.press(page, 'approve') : page;
   }
 
-  /** Goes to the customer's page and back. @returns what the browser brings to the wallet. */
-  async visit(expectInteraction: RequiredInteraction): Promise<{ page: URL; back: URL }> {
-    const fields = await this.browse(expectInteraction);
+  /** Visits the customer's page and returns. @returns the redirect to the wallet. */
+  async visit(interaction: RequiredInteraction): Promise<{ page: URL; back: URL }> {
+    const fields = await this.browse(interaction);
     expect(fields.status, fields.text).to.equal(303);
     const { location: page } = fields;
     if (page === undefined) throw new Error('no page to go to');
@@ -167,7 +167,7 @@ export class InteractiveWallet extends RawWallet {
     return { page, back: new URL(returned.headers.get('location') ?? '') };
   }
 
-  /** The code that the browser brings after the last step. */
+  /** The code in the redirect after the last step. */
   codeFrom(redirect: URL | undefined): string {
     const { code = '', ...others } = Object.fromEntries(redirect?.searchParams ?? []);
     expect(others).to.deep.equal({ keep: 'this', state: 'state of the wallet', iss: this.issuer });
@@ -175,7 +175,7 @@ export class InteractiveWallet extends RawWallet {
     return code;
   }
 
-  /** Goes on after the browser came back. */
+  /** Continues after the browser returned. */
   resume(redirect: URL, verifier = CODE_VERIFIER): Promise<Answer> {
     return this.post({ auth_session: redirect.searchParams.get('auth_session') ?? '', code_verifier: verifier });
   }
@@ -196,7 +196,7 @@ export async function encryptFor({ request }: RequiredInteraction, plaintext: un
 const display = [{ name: 'Card', locale: 'en' }];
 const CLAIMS = { claims: { name: 'Ada', age: 36 }, disclosureFrame: { _sd: ['name', 'age'] } };
 
-/** An issuer that gives a badge to holders of its card, or to visitors of a page. */
+/** An issuer of a badge for holders of its card or visitors of a page. */
 export class Issuer {
   readonly service: TestService;
   readonly backend: Backend;
@@ -246,13 +246,13 @@ export class Issuer {
     expect(response.status, response.text).to.equal(201);
   }
 
-  /** A presentation configuration that trusts the cards of this issuer, unless it says otherwise. */
+  /** Creates a presentation configuration that trusts the cards of this issuer by default. */
   addPresentationConfig(id: string, overrides: object = {}): Promise<void> {
     const defaults = { dcql_query: QUERY, trustAnchors: [{ keyChainId: 'signing' }], values: 'requested' };
     return this.create('/verifier/config', { id, responseMode: 'direct_post', ...defaults, ...overrides });
   }
 
-  /** A credential whose claims come from the backend. */
+  /** Creates a credential configuration whose claims come from the backend. */
   addBadge(id: string, iaeActions: readonly object[]): Promise<void> {
     this.backend.on('/claims', (response, call) => {
       const [presentation] = call.body.credentials;
@@ -298,19 +298,19 @@ export class Issuer {
   }
 }
 
-/** A wallet begins, and is asked to send its user to a page. */
+/** Starts an authorization that requires a visit of the customer's page. */
 export async function startWebStep(issuer: Issuer, configuration = 'visitor') {
   const wallet = issuer.wallet();
   const { uri, session } = await issuer.offer(configuration);
   return { wallet, session, interaction: wallet.expectWebStep(await wallet.begin(uri, { scope: configuration })) };
 }
 
-/** Where the wallet's browser is sent: the customer's page. */
+/** The address of the customer's page in the redirect of the browser. */
 export async function openCustomerPage(wallet: InteractiveWallet, interaction: RequiredInteraction): Promise<URL> {
   return new URL((await wallet.browse(interaction)).headers.get('location') ?? '');
 }
 
-/** The customer's page sends a browser back. */
+/** The browser returns from the customer's page. */
 export function returnFromPage(browser: Browser, page: URL, overrides = ''): Promise<BrowserResponse> {
   return browser.visit(`${page.searchParams.get('return_to')}${overrides}`);
 }
@@ -319,7 +319,7 @@ export function expectError(answer: Answer, error: string): void {
   expect([answer.status, answer.body?.error], answer.text).to.deep.equal([400, error]);
 }
 
-/** A page that tells the user what is wrong, and no way on. */
+/** Expects an error page without a redirect. */
 export function expectErrorPage({ status, headers, text }: Answer | BrowserResponse): void {
   expect(status, text).to.equal(400);
   expect(headers.get('content-type')).to.match(/^text\/html/);

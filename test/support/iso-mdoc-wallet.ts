@@ -4,8 +4,8 @@ import { encodeCbor } from '../../domain/formats/cbor/encode.ts';
 import { type CborMap, EncodedCbor } from '../../domain/formats/cbor/values.ts';
 
 /**
- * A sender of HPKE, written down from RFC 9180 and by other means than the product's: mode base (section 5.1.1),
- * DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-128-GCM, no additional data.
+ * A sender of HPKE, implemented from RFC 9180 independently of the product: mode base (section 5.1.1), DHKEM(P-256,
+ * HKDF-SHA256), HKDF-SHA256, AES-128-GCM, no additional data.
  */
 const KEM = Buffer.concat([Buffer.from('KEM'), bigEndian(0x0010)]);
 const HPKE = Buffer.concat([Buffer.from('HPKE'), bigEndian(0x0010), bigEndian(0x0001), bigEndian(0x0001)]);
@@ -24,7 +24,7 @@ function extract(suite: Buffer, salt: Buffer, label: string, value: Buffer): Buf
   return hmac(salt, Buffer.from('HPKE-v1'), suite, Buffer.from(label), value);
 }
 
-/** Section 4, LabeledExpand: one block is enough for all that is wanted here. */
+/** Section 4, LabeledExpand, for at most one block. */
 function expand(suite: Buffer, secret: Buffer, label: string, info: Buffer, length: number): Buffer {
   const labeled = [bigEndian(length), Buffer.from('HPKE-v1'), suite, Buffer.from(label), info];
   return hmac(secret, ...labeled, Buffer.from([1])).subarray(0, length);
@@ -49,15 +49,15 @@ export function sealHpke(recipient: Buffer, info: Buffer, plaintext: Uint8Array)
   return { enc, cipherText: Buffer.concat(sealResponse) };
 }
 
-/** What a page passes on, as the browser gives it to a wallet. */
+/** The data of a page, as the browser passes it to a wallet. */
 export type IsoMdocData = { readonly deviceRequest: string; readonly encryptionInfo: string };
 
-/** What a wallet reads of one document that is asked for. */
+/** One requested document, as a wallet parses it. */
 export type RequestedDocument = {
   readonly docType: string;
-  /** Whether each element is kept, by namespace. */
+  /** `intentToRetain` of each element, by namespace. */
   readonly elements: Record<string, Record<string, boolean>>;
-  /** Of the reader; undefined when nobody signed. */
+  /** Certificate of the reader; undefined without a signature. */
   readonly signer: X509Certificate | undefined;
   readonly isSigned: boolean;
 };
@@ -65,13 +65,13 @@ export type RequestedDocument = {
 const fromBase64url = (text: string) => Buffer.from(text, 'base64url');
 const decoded = (text: string) => decodeCbor(fromBase64url(text));
 
-/** SessionTranscript, written down from ISO/IEC TS 18013-7 section C.5. */
+/** The SessionTranscript, implemented from ISO/IEC TS 18013-7 section C.5. */
 export function sessionTranscript({ encryptionInfo }: IsoMdocData, origin: string): Buffer {
   const info = encodeCbor([encryptionInfo, origin]);
   return encodeCbor([null, null, ['dcapi', createHash('sha256').update(info).digest()]]);
 }
 
-/** Reads a DeviceRequest and checks who signed it. */
+/** Parses a DeviceRequest and verifies its signature. */
 export function parseRequestedDocuments(data: IsoMdocData, origin: string): readonly RequestedDocument[] {
   const request = decoded(data.deviceRequest) as CborMap;
   if (request.get('version') !== '1.0') throw new Error('another version');
@@ -108,7 +108,7 @@ function isSignatureValid(docRequest: CborMap, items: EncodedCbor, transcript: B
 
 /**
  * Seals a DeviceResponse for the verifier (ISO/IEC TS 18013-7 section C.3).
- * @param info what it is sealed for; the transcript of the page unless given.
+ * @param info HPKE info; the transcript of the page by default.
  */
 export function sealResponse(data: IsoMdocData, origin: string, plaintext: Uint8Array, info = sessionTranscript(data, origin)): string {
   const [name, cborParameters] = decoded(data.encryptionInfo) as readonly [string, CborMap];

@@ -7,18 +7,18 @@ import type { Callable } from './test-service.ts';
 
 export type IssuedUnderLoad = {
   readonly credential: HeldCredential;
-  /** The link of the offer, which is used up. */
+  /** The link of the redeemed offer. */
   readonly uri: string;
   readonly isRevoked: boolean;
 };
 
 const BACKENDS = 3;
-/** One of so many credentials is revoked as soon as its wallet has it. */
+/** One in this many credentials is revoked right after its issuance. */
 const REVOKED = 3;
-/** A load that nobody ends must not outlive its test. */
+/** The load stops by itself after this time. */
 const MAX_DURATION_MS = 180_000;
 
-/** Backends that make offers and wallets that redeem them, again and again, until `end`. Nothing is sent twice. */
+/** A load of offers and redemptions until `end`. No request is repeated. */
 export class IssuingLoad {
   readonly issued: IssuedUnderLoad[] = [];
   readonly failures: string[] = [];
@@ -34,7 +34,7 @@ export class IssuingLoad {
     this.#loops = Array.from({ length: BACKENDS }, () => this.#loop());
   }
 
-  /** Waits until `flows` more have ended, well or not. */
+  /** Waits until `flows` more flows have ended, successfully or not. */
   async waitForFlows(flows: number): Promise<void> {
     const previousCount = this.#ended();
     while (this.#ended() < previousCount + flows) {
@@ -68,9 +68,9 @@ export class IssuingLoad {
     const holder = newKey();
     const answer = await wallet.request(await wallet.accessToken(uri), 'pid', { key: holder });
     if (answer.status !== 200) throw new Error(`credential: ${answer.status} ${answer.text}`);
-    const held = { text: answer.body.credentials[0].credential, holder, session };
+    const credential = { text: answer.body.credentials[0].credential, holder, session };
     const isRevoked = this.issued.length % REVOKED === 0;
-    if (isRevoked) await revoke(this.#calls, this.#token, held);
-    this.issued.push({ credential: held, uri, isRevoked });
+    if (isRevoked) await revoke(this.#calls, this.#token, credential);
+    this.issued.push({ credential: credential, uri, isRevoked });
   }
 }

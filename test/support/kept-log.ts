@@ -6,7 +6,7 @@ import type { TestService } from './test-service.ts';
 
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg: string; readonly level: string };
 
-/** What services of this process write to standard output by their log, line by line. */
+/** Captures the log lines that services of this process write to standard output. */
 export class CapturedLog {
   readonly #texts: string[] = [];
   readonly #restore: () => void;
@@ -35,7 +35,7 @@ export class CapturedLog {
     };
   }
 
-  /** Everything so far; also what waits to be written. */
+  /** All lines so far, including buffered ones. */
   lines(service: TestService): readonly LogLine[] {
     const log = service.service.container.get(Log) as PinoLog;
     log.flush();

@@ -4,17 +4,17 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { BaoTls } from './openbao.ts';
 
-/** Without these nothing is rendered. */
+/** Values that the chart requires. */
 export const REQUIRED_VALUES = { existingSecret: 'vidimus', settings: { PUBLIC_URL: 'https://id.acme.example', TRUST_PROXY: '1' } };
 const RULES = 'groups:\n  - name: vidimus\n    rules:\n      - { alert: Down, expr: up == 0, for: 1m }\n';
 
-/** What the chart is asked for, one thing after the other and all at once. */
+/** Values of the chart by feature. */
 export const VALUES: Readonly<Record<string, object>> = {
   'what is needed': {},
   'an image by its digest': { image: { repository: 'registry.acme.example/vidimus', digest: `sha256:${'a'.repeat(64)}` } },
   'one process': { replicas: 1, networkPolicy: { enabled: false }, podDisruptionBudget: { minAvailable: 1 } },
   'as many as are needed': { autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 9 } },
-  'volumes of a class of its own': { persistence: { storageClass: 'ssd', size: '2Gi' } },
+  'volumes with a storage class': { persistence: { storageClass: 'ssd', size: '2Gi' } },
   'no volumes': { persistence: { enabled: false } },
   'an ingress': { ingress: { enabled: true, className: 'nginx', host: 'id.acme.example', tlsSecret: 'tls', annotations: { a: 'b' } } },
   metrics: {
@@ -30,7 +30,7 @@ export const VALUES: Readonly<Record<string, object>> = {
     extraVolumes: [{ name: 'ca', secret: { secretName: 'ca' } }],
     extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/ssl/house', readOnly: true }],
   },
-  'places of its own': {
+  'custom paths': {
     nodeSelector: { disk: 'ssd' },
     tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoSchedule' }],
     affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
@@ -45,23 +45,23 @@ export const VALUES: Readonly<Record<string, object>> = {
 type Schema = { [name: string]: unknown };
 type ResourceKind = { readonly group: string; readonly version: string; readonly kind: string };
 
-/** Those two are written as text and as numbers. */
+/** Formats whose values are texts or numbers. */
 const INT_OR_STRING = ['int-or-string', 'quantity'];
 const MAX_DEPTH = 40;
 
 /**
- * Makes schemas for kubeconform out of the API of Kubernetes itself, one file for each kind: what the API does not know is
- * refused, which its own document does not say.
- * @param wanted kinds; some others describe schemas themselves and have no end.
+ * Writes schemas for kubeconform from the API document of Kubernetes, one file for each kind. Unknown properties are
+ * rejected, unlike in the document.
+ * @param kinds kinds to write; some others are recursive.
  */
-export function writeSchemas(document: string, folder: string, wanted: readonly string[]): void {
+export function writeSchemas(document: string, folder: string, kindNames: readonly string[]): void {
   const { definitions } = JSON.parse(readFileSync(document, 'utf8')) as { definitions: Record<string, Schema> };
   mkdirSync(folder, { recursive: true });
   for (const definition of Object.values(definitions)) {
     const kinds = (definition['x-kubernetes-group-version-kind'] ?? []) as readonly ResourceKind[];
     if (kinds.length !== 1 || !Object.hasOwn((definition['properties'] ?? {}) as object, 'metadata')) continue;
     const [{ group, version, kind }] = kinds as readonly [ResourceKind];
-    if (!wanted.includes(kind)) continue;
+    if (!kindNames.includes(kind)) continue;
     const name = [kind.toLowerCase(), ...(group === '' ? [] : [group.split('.')[0]]), version].join('-');
     writeFileSync(join(folder, `${name}.json`), JSON.stringify(makeStrict(definition, definitions, 0)));
   }
@@ -95,12 +95,12 @@ const REVIEWS = '/apis/authentication.k8s.io/v1/tokenreviews';
 
 export type Cluster = {
   readonly address: string;
-  /** The token that a pod of the service account finds in its file. */
+  /** The service account token of a pod. */
   readonly token: string;
   end(): Promise<void>;
 };
 
-/** The one call of a cluster that a login needs: it vouches for the token of one service account, `vidimus/vidimus`. */
+/** The TokenReview call of a cluster, which accepts the token of the service account `vidimus/vidimus`. */
 export async function startCluster(tls: BaoTls): Promise<Cluster> {
   const token = serviceAccountToken();
   const files = { cert: readFileSync(tls.certificate), key: readFileSync(tls.key) };
@@ -126,7 +126,7 @@ export async function startCluster(tls: BaoTls): Promise<Cluster> {
   };
 }
 
-/** Who asks has the cluster judge it, so that its signature may be any. */
+/** The cluster verifies the token, so its signature can be arbitrary. */
 function serviceAccountToken(): string {
   const encodePart = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const serviceaccount = { name: 'vidimus', uid: 'one' };

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { parseSync } from '@swc/core';
 
-/** Places that break a rule of the writing style, as `file: text`, and how many places there are in all. */
+/** Violations of a rule of the writing style, as `file: text`, and the number of checked places. */
 export type Measure = { readonly places: readonly string[]; readonly total: number };
 export type Measures = {
   /** Variables and parameters. */

@@ -9,21 +9,21 @@ import { credentialIssuers } from '../../domain/trust-lists/select-certificates.
 import { TrustListRefusal } from '../../domain/trust-lists/trust-list-refusal.ts';
 
 export type LargeListAssignment = {
-  /** One list each, all of them read at once. */
+  /** Files with one list each, which are read simultaneously. */
   readonly files: readonly string[];
   /** Certificate, DER in standard base64. */
   readonly signer: string;
   readonly now: string;
 };
 
-/** What came of it, on standard output. */
+/** The result on standard output. */
 export type LargeListRead = {
-  /** Why the first list that was rejected was. */
+  /** Reason of the first rejected list. */
   readonly refusal: string | undefined;
   readonly lists: number;
-  /** Milliseconds that the main thread computed at a stretch, at most. */
+  /** Longest block of the main thread in milliseconds. */
   readonly longest: number;
-  /** Resident memory above that before the list, MiB, at most. */
+  /** Peak of the additional resident memory in MiB. */
   readonly peakMebibytes: number;
   readonly anchors: number;
   readonly listings: number;
@@ -31,7 +31,7 @@ export type LargeListRead = {
   readonly firstService: unknown;
 };
 
-/** What this thread computes between two moments in which others had their turn; neighbours on the machine do not count. */
+/** Measures how long this thread computes between two turns of the event loop, in processor time. */
 class BlockMeter {
   readonly #timer = setInterval(() => this.#look(), 1);
   #last = BlockMeter.#now();
@@ -56,7 +56,7 @@ class BlockMeter {
   }
 }
 
-/** A process of its own: where tests ran before, garbage of theirs is collected in between, which takes as long as there is of it. */
+/** Runs as a separate process, so that garbage of earlier tests does not slow it down. */
 const { files, signer, now: date }: LargeListAssignment = JSON.parse(process.argv[2] ?? '');
 const now = new Date(date);
 const certificates = new NodeCertificates();

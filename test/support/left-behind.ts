@@ -14,13 +14,13 @@ const QUERY = {
 };
 const CREDENTIAL = { ...credentialBody('pid', 'signing'), vct: 'urn:upgrade:pid', subjectClaims: undefined };
 
-/** What the first release leaves behind. */
+/** The state that an earlier release created. */
 export type ReleaseState = {
   readonly token: string;
   readonly secret: string;
   readonly valid: HeldCredential;
   readonly revoked: HeldCredential;
-  /** Nobody has opened it. */
+  /** An offer that no wallet has fetched. */
   readonly openOffer: { readonly uri: string; readonly session: string };
   /** A wallet that has its access token, and no credential yet. */
   readonly halfway: { readonly wallet: RawWallet; readonly accessToken: string; readonly session: string };
@@ -53,7 +53,7 @@ export async function createState(calls: Callable): Promise<ReleaseState> {
   };
 }
 
-/** The bit of a credential in the list that its issuer publishes. */
+/** The status of a credential in the published list. */
 export async function readStatus(calls: Callable, { text }: HeldCredential): Promise<number> {
   const { uri, idx } = decode(text).payload['status'].status_list as { uri: string; idx: number };
   const list = await calls.call('GET', uri, { headers: { Accept: 'application/statuslist+jwt' } });
@@ -109,7 +109,7 @@ export async function expectStateUsable(calls: Callable, state: ReleaseState): P
   await calls.token('shop', state.secret);
 }
 
-/** The same wallet, with its keys, which calls another process. */
+/** The wallet with its keys, calling another process. */
 class MigratedWallet extends RawWallet {
   override readonly dpopKey: RawWallet['dpopKey'];
 

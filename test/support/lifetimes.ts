@@ -1,11 +1,8 @@
-/** What was made while tests run, and is given back when the test that made it is over, or the file. */
+/** Cleanup callbacks of the current test and of the current file. */
 let testCleanups: (() => void)[] | undefined;
 let fileCleanups: (() => void)[] = [];
 
-/**
- * Has something done when it is over with what is running now: the test, with the hooks around it; or the whole file,
- * for what `before` hooks make.
- */
+/** Registers a cleanup for the end of the current test, or of the file when called in a `before` hook. */
 export function onCleanup(callback: () => void): void {
   (testCleanups ?? fileCleanups).push(callback);
 }

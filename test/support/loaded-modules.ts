@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 
-/** Preloaded into a process, which then tells of all that it has loaded whenever it gets the signal. */
+/** Preloaded into a process, which writes its loaded modules whenever it gets the signal. */
 const FILE = process.env['LOADED_FILE'] ?? '';
 const loadedUrls = new Set<string>();
 registerHooks({

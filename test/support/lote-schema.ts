@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 
-/** What TS 119 602 section 6 demands of every list, whatever its type, as a schema of our own. */
+/** The requirements of TS 119 602 section 6 for every list type, as a schema. */
 const text = { type: 'string', minLength: 1 };
 const list = (items: object) => ({ type: 'array', minItems: 1, items });
 const object = (required: Record<string, object>, optional: Record<string, object> = {}) => ({
@@ -64,7 +64,7 @@ const validate = new Ajv2020({ allErrors: true }).compile(
   object({ LoTE: object({ ListAndSchemeInformation: scheme }, { TrustedEntitiesList: list(entity) }) }),
 );
 
-/** What keeps readers from a list; empty for one that they read. */
+/** Problems of a list; empty when it is valid. */
 export function findLoteProblems(document: unknown): string[] {
   return validate(document) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }

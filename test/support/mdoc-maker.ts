@@ -17,19 +17,24 @@ export type IssuerSigned = {
   readonly chain: readonly string[];
 };
 
-/** An mdoc as it was issued, read by what reads presentations. Its digests are checked, its signature is not. */
+/** Parses an issued mdoc with the parser of presentations. Digests are verified, the signature is not. */
 export function readIssuerSigned(credential: string, docType: string): IssuerSigned {
   const issuerSigned = decodeCbor(Buffer.from(credential, 'base64url')) as CborMap;
   const response = { version: '1.0', documents: [{ docType, issuerSigned }], status: 0 };
-  const opened = parseDeviceResponse(encodeCbor(response).toString('base64url'));
-  const mso = parseMso(opened.issuerAuth.payload ?? Buffer.alloc(0));
-  return { parsed: opened, mso, elements: verifyItems(opened.items, mso), chain: parseX5chain(opened.issuerAuth.unprotectedHeader) ?? [] };
+  const parsedMdoc = parseDeviceResponse(encodeCbor(response).toString('base64url'));
+  const mso = parseMso(parsedMdoc.issuerAuth.payload ?? Buffer.alloc(0));
+  return {
+    parsed: parsedMdoc,
+    mso,
+    elements: verifyItems(parsedMdoc.items, mso),
+    chain: parseX5chain(parsedMdoc.issuerAuth.unprotectedHeader) ?? [],
+  };
 }
 
 type Document = Record<string, Cbor>;
 type Items = ReadonlyMap<string, readonly EncodedCbor[]>;
 
-/** What a DeviceResponse of one mdoc is made from. */
+/** The input for a DeviceResponse of one mdoc. */
 export type MdocBase = {
   readonly issuer: Signer;
   readonly holder: HolderKey;
@@ -42,17 +47,17 @@ export type MdocBase = {
   readonly now: number;
 };
 
-/** What is wrong with it. */
+/** Deviations from a valid response. */
 export type MdocOverrides = {
-  /** The members of one item before it is hashed. */
+  /** Changes one item before it is hashed. */
   readonly item?: (item: Map<string, Cbor>) => void;
   readonly mso?: (mso: Map<string, Cbor>) => void;
   /** Replaces the payload that the issuer signs. */
   readonly payload?: (payload: Buffer) => Buffer;
-  /** Changes what is shown after it was hashed. */
+  /** Changes the disclosed items after hashing. */
   readonly changeItems?: (items: Items) => Cbor;
   readonly issuer?: Signer;
-  /** Signs in the issuer's place, under the issuer's certificates. */
+  /** Signs instead of the issuer's key, under the issuer's certificates. */
   readonly issuerKey?: HolderKey;
   readonly issuerHeader?: (protectedHeader: Map<number, Cbor>, unprotectedHeader: Map<number, Cbor>) => void;
   /** Changes the COSE_Sign1 after it was signed. */
@@ -98,7 +103,7 @@ export function coseSign1(
   return [protectedBytes, headers.unprotected ?? new Map(), detached ? null : payload, signature];
 }
 
-/** A DeviceResponse that is right in every respect that `bend` does not touch, base64url. */
+/** A valid DeviceResponse with overrides, base64url. */
 export function presentMdoc(base: MdocBase, overrides: MdocOverrides = {}): string {
   const { docType } = base;
   const issuerSigned = makeIssuerSigned(base, overrides);
@@ -135,8 +140,8 @@ function makeIssuerSigned(base: MdocBase, overrides: MdocOverrides): Cbor {
 function makeItems({ elements }: MdocBase, overrides: MdocOverrides) {
   const items = new Map<string, readonly EncodedCbor[]>();
   const digests = new Map<string, Cbor>();
-  for (const [namespace, members] of Object.entries(elements)) {
-    const encoded = Object.entries(members).map(([name, value], digestID) => {
+  for (const [namespace, itemValues] of Object.entries(elements)) {
+    const encoded = Object.entries(itemValues).map(([name, value], digestID) => {
       const item = new Map<string, Cbor>([
         ['digestID', digestID],
         ['random', randomBytes(24)],

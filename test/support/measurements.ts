@@ -24,7 +24,7 @@ function millisecondsOf({ user, system }: NodeJS.CpuUsage): number {
   return (user + system) / 1000;
 }
 
-/** What a service in this process did beside its database. */
+/** Counts of the work of a service in this process, except for its database. */
 export type WorkCounts = {
   readonly signed: number;
   readonly verified: number;
@@ -35,10 +35,10 @@ export type WorkCounts = {
 };
 
 export type WorkCounter = {
-  /** Since the last call of this. */
-  take(): WorkCounts;
-  /** What happens in there is not counted: a wallet in this process signs, too. */
-  apart<T>(work: () => Promise<T>): Promise<T>;
+  /** The counts since its last call. */
+  takeCounts(): WorkCounts;
+  /** Runs work that is not counted, such as the signatures of a wallet in this process. */
+  uncounted<T>(work: () => Promise<T>): Promise<T>;
   end(): void;
 };
 
@@ -49,38 +49,38 @@ const FUNCTIONS = {
   createPrivateKey: 'imported',
 } as const satisfies Partial<Record<keyof typeof crypto, keyof WorkCounts>>;
 
-const NOTHING: WorkCounts = { signed: 0, verified: 0, imported: 0, called: 0 };
+const NO_WORK: WorkCounts = { signed: 0, verified: 0, imported: 0, called: 0 };
 const SENDING = 'undici:request:create';
 
 /** Counts the calls of Node's cryptography and the requests that are sent, everywhere in this process, until its end. */
 export function countWork(): WorkCounter {
-  const apart = new AsyncLocalStorage<true>();
+  const isUncounted = new AsyncLocalStorage<true>();
   const originals = new Map<string, unknown>();
   const functions = crypto as unknown as Record<string, (...values: unknown[]) => unknown>;
-  let work = NOTHING;
-  const count = (what: keyof WorkCounts) => {
-    if (apart.getStore() === undefined) work = { ...work, [what]: work[what] + 1 };
+  let counts = NO_WORK;
+  const count = (kind: keyof WorkCounts) => {
+    if (isUncounted.getStore() === undefined) counts = { ...counts, [kind]: counts[kind] + 1 };
   };
-  for (const [name, what] of Object.entries(FUNCTIONS)) {
+  for (const [name, kind] of Object.entries(FUNCTIONS)) {
     const original = functions[name];
     if (original === undefined) throw new Error(`there is no ${name}`);
     originals.set(name, original);
     functions[name] = (...values) => {
-      count(what);
+      count(kind);
       return original(...values);
     };
   }
-  // Those who imported a function by its name call the counting one from here on.
+  // Modules that imported a function by its name call the counting one from here on.
   syncBuiltinESMExports();
   const sending = () => count('called');
   subscribe(SENDING, sending);
   return {
-    take() {
-      const taken = work;
-      work = NOTHING;
-      return taken;
+    takeCounts() {
+      const result = counts;
+      counts = NO_WORK;
+      return result;
     },
-    apart: (inside) => apart.run(true, inside),
+    uncounted: (inside) => isUncounted.run(true, inside),
     end() {
       for (const [name, original] of originals) functions[name] = original as never;
       syncBuiltinESMExports();

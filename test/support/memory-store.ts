@@ -22,17 +22,17 @@ type Row = readonly unknown[];
 export type MemoryDatabase = {
   readonly store: OrmStore;
   readonly rows: () => Rows;
-  /** Brings everything back to how it was when these were its rows, or, without them, when the database was opened. */
+  /** Restores these rows, or without them the state after opening. */
   readonly restore: (rows?: Rows) => void;
 };
 
-/** Of all stores in memory, so that each can go on with the database of another. */
+/** Databases of closed stores, for reuse. */
 export const TEST_CIPHER = new MasterCipher({ masterSecrets: ['a master secret of decent length'] });
 
-/** Opening one takes as long as a hundred tests. */
+/** Opening a database takes as long as a hundred tests. */
 const FREE_DATABASES: MemoryDatabase[] = [];
 
-/** @param rows of another one. */
+/** @param rows rows of another database. */
 export async function openMemory(rows?: Rows): Promise<MemoryDatabase> {
   const freeDatabase = FREE_DATABASES.pop();
   const database = freeDatabase ?? (await open());
@@ -40,7 +40,7 @@ export async function openMemory(rows?: Rows): Promise<MemoryDatabase> {
   return database;
 }
 
-/** Nothing may be under way in it. */
+/** No operation may be running on it. */
 export function recycle(database: MemoryDatabase): void {
   FREE_DATABASES.push(database);
 }
@@ -54,7 +54,7 @@ type NativeDatabase = {
 
 let previousOpening: Promise<unknown> = Promise.resolve();
 
-/** One after the other, so that each finds its own connection. */
+/** Databases open one after the other, so that each finds its own connection. */
 function open(): Promise<MemoryDatabase> {
   const openingDatabase = previousOpening.then(openNext);
   previousOpening = openingDatabase.catch(() => {});
@@ -82,10 +82,10 @@ async function openNext(): Promise<MemoryDatabase> {
   }
 }
 
-/** Most statements hold values, so that they are asked for once only. */
+/** Most statements contain values and are used only once. */
 const MAX_PREPARED = 300;
 
-/** What is below MikroORM prepares each statement anew. */
+/** The driver below MikroORM would prepare each statement again. */
 function keepPrepared(database: NativeDatabase): void {
   const prepare = database.prepare.bind(database);
   const cachedStatement = new Map<string, Statement>();
@@ -101,17 +101,17 @@ function keepPrepared(database: NativeDatabase): void {
   };
 }
 
-/** No table refers to another one, so they may be written in any order. */
+/** There are no foreign keys, so tables can be written in any order. */
 function rowAccess(database: NativeDatabase): Pick<MemoryDatabase, 'rows' | 'restore'> {
   const names = database.prepare("select name from sqlite_master where type = 'table'").raw().all() as string[][];
   const tables = names.map(([name = '']) => {
     const width = database.prepare(`pragma table_info(${name})`).all().length;
-    const read = database.prepare(`select * from ${name}`).raw();
+    const select = database.prepare(`select * from ${name}`).raw();
     const clear = database.prepare(`delete from ${name}`);
     const insert = database.prepare(`insert into ${name} values (${Array(width).fill('?').join(', ')})`);
-    return { name, read, clear, insert };
+    return { name, read: select, clear, insert };
   });
-  const rows = (): Rows => new Map(tables.map(({ name, read }) => [name, read.all() as Row[]]));
+  const rows = (): Rows => new Map(tables.map(({ name, read: select }) => [name, select.all() as Row[]]));
   const initialRows = rows();
   const replaceRows = database.transaction((newRows: Rows) => {
     for (const { name, clear, insert } of tables) {
@@ -122,7 +122,7 @@ function rowAccess(database: NativeDatabase): Pick<MemoryDatabase, 'rows' | 'res
   return { rows, restore: (newRows = initialRows) => replaceRows(newRows) };
 }
 
-/** What stores have after the steps of a name, and what the last one of them answered. */
+/** Rows after a chain of preparation steps, and the result of the last step. */
 const PREPARED_STATES = new Map<string, { readonly rows: Rows; readonly result: unknown }>();
 
 /**
@@ -133,7 +133,7 @@ export class MemoryStore extends Store {
   override fencedAt: Date | undefined;
   #opening: Promise<MemoryDatabase> | undefined;
   #underWay = 0;
-  /** The steps that led to what is stored; undefined once anything else was written. */
+  /** The preparation steps behind the stored rows; undefined after any other write. */
   #steps: string | undefined = '';
   #isInStep = false;
   #lastStep: Promise<unknown> = Promise.resolve();
@@ -145,8 +145,8 @@ export class MemoryStore extends Store {
   }
 
   /**
-   * Prepares this store by `work`, which depends on nothing but its name and what is stored. It is done for the first store
-   * that takes these steps; those after it are given the same rows.
+   * Prepares this store by `work`, whose result depends only on the step name and the stored rows. Later stores with the
+   * same steps copy the rows.
    */
   prepare<T>(stepName: string, work: () => Promise<T>): Promise<T> {
     const prepared = this.#lastStep.then(() => this.#prepare(stepName, work));
@@ -183,7 +183,7 @@ export class MemoryStore extends Store {
     const openingDatabase = this.#opening;
     this.#opening = Promise.reject(new Error('this store belonged to a test that is over'));
     this.#opening.catch(() => {});
-    // What goes on after its test may still write.
+    // Work that continues after its test may still write.
     if (this.#underWay === 0) openingDatabase?.then(recycle, () => {});
   }
 
@@ -240,7 +240,7 @@ export class MemoryStore extends Store {
 
   override readonly maintenance: Maintenance = this.#later(MAINTENANCE, (store) => store.maintenance);
 
-  /** Nobody puts it back. */
+  /** A memory store is never restored from a backup. */
   override onRewind(): void {}
 
   override ping(): Promise<void> {

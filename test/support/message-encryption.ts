@@ -1,14 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, importJWK, type JWK } from 'jose';
 
-/** A key that a wallet wants its answers encrypted to. */
+/** A key for the encryption of responses to a wallet. */
 export function responseKey(properties: JWK = {}): { readonly jwk: JWK; readonly privateJwk: JWK } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const jwk = { ...publicKey.export({ format: 'jwk' }), alg: 'ECDH-ES', kid: 'w-1', ...properties } as JWK;
   return { jwk, privateJwk: privateKey.export({ format: 'jwk' }) as JWK };
 }
 
-/** A request as another implementation encrypts it; `header` bends the protected header. */
+/** Encrypts a request with another implementation; `header` overrides the protected header. */
 export async function encryptMessage(jwk: JWK, message: unknown, header: Record<string, unknown> = {}): Promise<string> {
   const { alg = 'ECDH-ES', kid } = jwk;
   const text = typeof message === 'string' ? message : JSON.stringify(message);
@@ -17,7 +17,7 @@ export async function encryptMessage(jwk: JWK, message: unknown, header: Record<
     .encrypt(await importJWK({ ...jwk, alg }, String(header['alg'] ?? alg)));
 }
 
-/** An answer as another implementation opens it. */
+/** Decrypts a response with another implementation. */
 export async function decryptMessage(jwe: string, privateJwk: JWK) {
   const { plaintext, protectedHeader } = await compactDecrypt(jwe, await importJWK(privateJwk, 'ECDH-ES'));
   const header = protectedHeader as unknown as Record<string, unknown>;

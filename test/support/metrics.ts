@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 
 export type Sample = { readonly name: string; readonly labels: Readonly<Record<string, string>>; readonly value: number };
 
-/** The samples of a text as Prometheus reads it (text exposition format 0.0.4). */
+/** Parses the samples of a text (Prometheus text exposition format 0.0.4). */
 export function parseSamples(text: string): readonly Sample[] {
   return text
     .split('\n')
@@ -29,11 +29,11 @@ export function sumSamples(text: string, name: string, labels: Readonly<Record<s
 }
 
 export const ALERT_RULES = fileURLToPath(new URL('../../deploy/alerts.yaml', import.meta.url));
-/** Minutes for which a cause lasts: longer than any rule waits. */
+/** Duration of a cause in minutes: longer than any rule waits. */
 const CAUSE_MINUTES = 90;
 const MINUTES_BEFORE = 5;
 
-/** Runs the tool of Prometheus. @returns undefined where it is missing; with `CI=true` that is a failure. */
+/** Runs promtool. @returns undefined when it is missing; with `CI=true` that throws. */
 export function promtool(...parameters: readonly string[]): { readonly status: number; readonly output: string } | undefined {
   const { error, status, stdout, stderr } = spawnSync('promtool', parameters, { encoding: 'utf8' });
   if (error === undefined) return { status: status ?? 1, output: stdout + stderr };
@@ -42,23 +42,23 @@ export function promtool(...parameters: readonly string[]): { readonly status: n
   return undefined;
 }
 
-/** What was scraped before and after the cause of an alert. */
+/** Metrics before and after the cause of an alert. */
 export type Scrapes = {
   readonly before: string;
-  /** Undefined where nothing could be scraped after it. */
+  /** Undefined when the service did not answer. */
   readonly after: string | undefined;
   /** Seconds since 1970. */
   readonly at: number;
-  /** The start of the process is that of the one and of the other in turn, minute by minute. */
+  /** The start time alternates between both scrapes each minute, as for a process that restarts. */
   readonly alternatesStartTime?: true | undefined;
-  /** Nothing is done in the background any more; otherwise jobs go on. */
+  /** Background jobs have stopped; by default they continue. */
   readonly hasStoppedJobs?: true | undefined;
 };
 
 /**
- * Whether the alert fires when what happened between two scrapes goes on: counters grow by as much each minute, gauges stay as
- * they are. Without `after` nothing can be scraped any more.
- * @param alert a regular expression; of all that fit, one is enough.
+ * Whether the alert fires when the change between two scrapes continues: counters grow by the same amount each minute,
+ * gauges stay. Without `after` the service no longer answers.
+ * @param alert a regular expression; one matching alert is enough.
  */
 export function alertFires(alert: string, scrapes: Scrapes): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
@@ -74,7 +74,7 @@ export function alertFires(alert: string, scrapes: Scrapes): boolean {
     const result = promtool('test', 'rules', file);
     if (result === undefined) throw new Error('promtool is missing');
     if (result.status === 0) return false;
-    // It says what it found in place of nothing.
+    // promtool prints the alerts that it found instead of none.
     if (/exp:\s*nil[\s\S]*got:\s*\{\}/.test(result.output)) return true;
     throw new Error(result.output);
   } finally {
@@ -99,7 +99,7 @@ function toSeries(scrapes: Scrapes): readonly Series[] {
     if (after === undefined) return { series, values: `${formatNumber(previousValue)}x${MINUTES_BEFORE}` };
     if (isCounter(series)) {
       const lastValue = nextValue ?? previousValue ?? 0;
-      // One that was not there appears with what it is: Prometheus does not see that it grew until then.
+      // A new series starts with its value: Prometheus does not see its growth before.
       const [before, firstValue] = previousValue === undefined ? ['_', lastValue] : [formatNumber(previousValue), previousValue];
       const growth = formatNumber(Math.max(0, lastValue - (previousValue ?? 0)));
       return { series, values: `${before}x${MINUTES_BEFORE} ${formatNumber(firstValue)}+${growth}x${CAUSE_MINUTES}` };
@@ -122,12 +122,12 @@ function gaugeValues(series: string, previousValue: number | undefined, nextValu
   return `${formatNumber(previousValue)}x${MINUTES_BEFORE} ${formatNumber(nextValue)}x${CAUSE_MINUTES}`;
 }
 
-/** What is not there, or no number, is left out. */
+/** A missing value or one that is not a number is omitted. */
 function formatNumber(value: number | undefined): string {
   return value === undefined || Number.isNaN(value) ? '_' : value.toFixed(6);
 }
 
-/** As a series is written, with the job that Prometheus adds. */
+/** The notation of a series, with the job label that Prometheus adds. */
 function seriesKey({ name, labels }: Sample): string {
   const seriesLabels = Object.entries({ ...labels, job: 'vidimus', instance: 'a' });
   return `${name}{${seriesLabels.map(([key, value]) => `${key}="${value}"`).join(',')}}`;

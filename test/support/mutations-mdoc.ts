@@ -6,16 +6,16 @@ import { flipBits, type Mutation, spreadPositions } from './mutations.ts';
 import { newKey } from './raw-wallet.ts';
 import { type CertifiedKey, certify, DOCUMENT_SIGNER } from './test-certificates.ts';
 
-/** One item written in another way. */
+/** Another encoding of one CBOR item. */
 export type Rewriting = { readonly kind: string; readonly description: string; readonly bytes: Buffer };
 
 type RewritingWay = readonly [string, Buffer];
-/** Writes a member that is somewhere in an item, or leaves it to the rule. */
+/** Encodes one nested value, or returns undefined for the standard encoding. */
 type Hook = (path: string, value: Cbor) => Buffer | undefined;
 
 const CBOR_BREAK = Buffer.of(0xff);
 
-/** A head of the length that `bytes` says, shortest unless told (RFC 8949 section 3). */
+/** A CBOR head with an argument of `bytes` bytes, the shortest form by default (RFC 8949 section 3). */
 export function cborHead(major: number, argument: number, bytes?: 0 | 1 | 2 | 4): Buffer {
   const size = bytes ?? (argument < 24 ? 0 : argument < 256 ? 1 : argument < 65_536 ? 2 : 4);
   if (size === 0) return Buffer.of((major << 5) | argument);
@@ -25,7 +25,7 @@ export function cborHead(major: number, argument: number, bytes?: 0 | 1 | 2 | 4)
   return buffer;
 }
 
-/** The item as it is, but for what `hook` writes. Items in byte strings are left alone. */
+/** Encodes an item, except for the values that `hook` encodes. Items in byte strings are not changed. */
 function write(value: Cbor, path: string, hook: Hook): Buffer {
   const override = hook(path, value);
   if (override !== undefined) return override;
@@ -49,12 +49,12 @@ function findNodes(root: Cbor): readonly (readonly [string, Cbor])[] {
   return nodes;
 }
 
-/** Every item in `root`, written in every way that this file knows: legal, illegal and something else. */
+/** Every item in `root` in every encoding of this file: valid, invalid and with another meaning. */
 export function cborRewritings(root: Cbor): readonly Rewriting[] {
   return findNodes(root).flatMap(([path, value]) =>
     rewriteItem(value).map(([kind, bytes]) => ({
       kind,
-      what: path === '' ? 'the whole' : path,
+      description: path === '' ? 'the whole' : path,
       bytes: write(root, '', (position) => (position === path ? bytes : undefined)),
     })),
   );
@@ -91,7 +91,7 @@ function rewriteMap(entries: readonly (readonly [string | number | bigint, Cbor]
     ['a length too large', Buffer.concat([cborHead(5, count + 1), joined])],
     ['a length too small', Buffer.concat([cborHead(5, Math.max(count - 1, 0)), joined])],
     ['a huge length', Buffer.concat([Buffer.from('bb00ffffffffffffff', 'hex'), joined])],
-    ['an entry more', Buffer.concat([cborHead(5, count + 1), joined, encodeCbor('more'), encodeCbor(0)])],
+    ['an additional entry', Buffer.concat([cborHead(5, count + 1), joined, encodeCbor('more'), encodeCbor(0)])],
     ['an entry with a key of bytes', Buffer.concat([cborHead(5, count + 1), joined, Buffer.of(0x41, 0x61, 0)])],
     ...pairs.flatMap((pair, position): RewritingWay[] => [
       ['an entry left out', Buffer.concat([cborHead(5, count - 1), ...pairs.toSpliced(position, 1)])],
@@ -113,17 +113,17 @@ function rewriteList(values: readonly Cbor[]): readonly RewritingWay[] {
   const joined = Buffer.concat(elements);
   const count = elements.length;
   return [
-    ['members in another order', Buffer.concat([cborHead(4, count), ...elements.toReversed()])],
+    ['elements in another order', Buffer.concat([cborHead(4, count), ...elements.toReversed()])],
     ['an indefinite length', Buffer.concat([Buffer.of(0x9f), joined, CBOR_BREAK])],
     ['an indefinite length without end', Buffer.concat([Buffer.of(0x9f), joined])],
     ['a long head', Buffer.concat([cborHead(4, count, 2), joined])],
     ['a length too large', Buffer.concat([cborHead(4, count + 1), joined])],
     ['a length too small', Buffer.concat([cborHead(4, Math.max(count - 1, 0)), joined])],
     ['a huge length', Buffer.concat([Buffer.from('9b00ffffffffffffff', 'hex'), joined])],
-    ['a member more', Buffer.concat([cborHead(4, count + 1), joined, encodeCbor(null)])],
+    ['an additional element', Buffer.concat([cborHead(4, count + 1), joined, encodeCbor(null)])],
     ...elements.flatMap((element, position): RewritingWay[] => [
-      ['a member left out', Buffer.concat([cborHead(4, count - 1), ...elements.toSpliced(position, 1)])],
-      ['a member twice', Buffer.concat([cborHead(4, count + 1), joined, element])],
+      ['an element left out', Buffer.concat([cborHead(4, count - 1), ...elements.toSpliced(position, 1)])],
+      ['an element twice', Buffer.concat([cborHead(4, count + 1), joined, element])],
     ]),
   ];
 }
@@ -138,7 +138,7 @@ function rewriteString(major: 2 | 3, content: Buffer): readonly RewritingWay[] {
     ['a length too small', Buffer.concat([cborHead(major, Math.max(length - 1, 0)), content])],
     ['a byte more', Buffer.concat([cborHead(major, length + 1), content, Buffer.of(0x41)])],
     ['a byte less', Buffer.concat([cborHead(major, Math.max(length - 1, 0)), content.subarray(0, -1)])],
-    ['the other kind of string', Buffer.concat([cborHead(major === 2 ? 3 : 2, length), content])],
+    ['a string of the other major type', Buffer.concat([cborHead(major === 2 ? 3 : 2, length), content])],
     [
       'in chunks',
       Buffer.concat([Buffer.of((major << 5) | 31), ...chunks.flatMap((one) => [cborHead(major, one.length), one]), CBOR_BREAK]),
@@ -175,9 +175,9 @@ function rewriteEmbedded({ content }: EncodedCbor): readonly RewritingWay[] {
 }
 
 type Raw = Omit<Mutation, 'base'>;
-const badMutation = (kind: string, what: string, text: string): Raw => ({ kind, description: what, text, nature: 'bad' });
+const badMutation = (kind: string, description: string, text: string): Raw => ({ kind, description, text, nature: 'bad' });
 
-/** Other bytes, other lengths and other ways of writing the same, in a response whose bytes are given. */
+/** Mutations of the bytes of a response: other bytes, other lengths and other encodings. */
 export function corruptMdocs(name: string, text: string, random: () => number): readonly Mutation[] {
   const bytes = Buffer.from(text, 'base64url');
   const joined: Raw[] = [
@@ -201,7 +201,7 @@ export function corruptMdocs(name: string, text: string, random: () => number): 
   return joined.map((one) => ({ base: name, ...one }));
 }
 
-/** What is written in the place of a member: nothing, and items of every type. */
+/** Replacements of a value: absent, and items of every type. */
 const REPLACEMENT_ITEMS: readonly (readonly [string, Cbor | 'absent'])[] = [
   ['left out', 'absent'],
   ['null', null],
@@ -251,10 +251,12 @@ function itemMutations(): Readonly<Record<string, readonly [MdocOverrides, Mutat
     ],
     ...Object.fromEntries(
       ['digestID', 'random', 'elementIdentifier', 'elementValue'].flatMap((name) =>
-        REPLACEMENT_ITEMS.flatMap(([what, value]) => [[`${name} of an item: ${what}`, [one(1, set(name, value)), 'bad'] as const]]),
+        REPLACEMENT_ITEMS.flatMap(([description, value]) => [
+          [`${name} of an item: ${description}`, [one(1, set(name, value)), 'bad'] as const],
+        ]),
       ),
     ),
-    'a member of an item more': [one(0, (item) => item.set('more', 0)), 'bad'],
+    'an additional property of an item': [one(0, (item) => item.set('more', 0)), 'bad'],
     'the digestIDs of two items exchanged': [
       withShownItem((joined) =>
         joined.map((encodedItem, position) =>
@@ -281,22 +283,30 @@ function itemMutations(): Readonly<Record<string, readonly [MdocOverrides, Mutat
 const MSO = ['version', 'digestAlgorithm', 'valueDigests', 'deviceKeyInfo', 'docType', 'validityInfo'];
 const DAY = 86_400;
 
-/** Every member of the security object changed, signed by its issuer and by strangers. */
+/** Changes of every property of the mobile security object, signed by the issuer and by attackers. */
 async function reissueMutations(base: MdocBase): Promise<readonly (readonly [string, string, MdocOverrides, Mutation['nature']])[]> {
   const attacker = await certify({ name: 'Stranger, C=GB' });
   const encodedItem = { key: attacker, chain: [attacker.certificate] };
   const signers: readonly (readonly [string, MdocOverrides, Mutation['nature']])[] = [
     ['by the issuer', {}, 'issuer'],
     ['by another key', { issuerKey: attacker }, 'bad'],
-    ['by a stranger', { issuer: encodedItem }, 'bad'],
-    ['by a stranger in front', { issuer: { ...encodedItem, chain: [...encodedItem.chain, ...base.issuer.chain] } }, 'bad'],
-    ['by a stranger behind', { issuer: { ...encodedItem, chain: [...base.issuer.chain, ...encodedItem.chain] } }, 'bad'],
+    ['by an attacker', { issuer: encodedItem }, 'bad'],
+    [
+      "by an attacker, with the attacker's certificate first",
+      { issuer: { ...encodedItem, chain: [...encodedItem.chain, ...base.issuer.chain] } },
+      'bad',
+    ],
+    [
+      "by an attacker, with the attacker's certificate last",
+      { issuer: { ...encodedItem, chain: [...base.issuer.chain, ...encodedItem.chain] } },
+      'bad',
+    ],
   ];
   const position = (days: number) => tdate(new Date((base.now + days * DAY) * 1000));
   const withValidity = (signed: number, from: number, until: number) =>
     set('validityInfo', { signed: position(signed), validFrom: position(from), validUntil: position(until) });
   const changes: readonly (readonly [string, (mso: Map<string, Cbor>) => void])[] = [
-    ...MSO.flatMap((name) => REPLACEMENT_ITEMS.map(([what, value]) => [`${name}: ${what}`, set(name, value)] as const)),
+    ...MSO.flatMap((name) => REPLACEMENT_ITEMS.map(([description, value]) => [`${name}: ${description}`, set(name, value)] as const)),
     ['expired', withValidity(-30, -30, -1)],
     ['not valid yet', withValidity(-1, 1, 30)],
     ['signed in the future', withValidity(1, -1, 30)],
@@ -307,10 +317,12 @@ async function reissueMutations(base: MdocBase): Promise<readonly (readonly [str
     ['another docType', set('docType', 'org.other')],
     ['version 1.1', set('version', '1.1')],
     ['version 2.0', set('version', '2.0')],
-    ['a member more', set('more', 1)],
+    ['an additional element', set('more', 1)],
   ];
   return signers.flatMap(([signerDescription, signing, nature]) =>
-    changes.map(([what, mso]) => [`the security object changed ${signerDescription}`, what, { ...signing, mso }, nature] as const),
+    changes.map(
+      ([description, mso]) => [`the security object changed ${signerDescription}`, description, { ...signing, mso }, nature] as const,
+    ),
   );
 }
 
@@ -327,7 +339,7 @@ function deviceMutations(base: MdocBase): Readonly<Record<string, readonly [Mdoc
       { deviceAuth: ([cborHead, header, , signature]) => ({ deviceSignature: [cborHead, header, Buffer.of(1), signature] }) },
       'bad',
     ],
-    'an element that nobody allowed': [{ deviceNameSpaces: { 'org.other': { x: 1 } } }, 'bad'],
+    'an element without authorization': [{ deviceNameSpaces: { 'org.other': { x: 1 } } }, 'bad'],
     'an element in the name of the issuer': [
       { deviceNameSpaces: Object.fromEntries(Object.keys(base.elements).map((name) => [name, { family_name: 'x' }])) },
       'bad',
@@ -380,7 +392,7 @@ function deviceMutations(base: MdocBase): Readonly<Record<string, readonly [Mdoc
       },
       'bad',
     ],
-    'the security object of somebody else': [
+    'the security object of another credential': [
       { issuerAuth: ([, header, payload]) => coseSign1(payload as Buffer, newKey(), { unprotected: header as Map<number, Cbor> }) },
       'bad',
     ],
@@ -409,7 +421,7 @@ async function certificateMutations(
     'a certificate that has expired': withChain([(await certifyAs({ by: ca, until: '2026-12-01T00:00:00Z' })).certificate], 'bad'),
     'a CA as issuer': withChain([(await certifyAs({ by: ca, ca: true })).certificate], 'bad'),
     'a certificate of another key': withChain([(await certify({ name: 'Issuer, C=GB', by: ca, ...DOCUMENT_SIGNER })).certificate], 'bad'),
-    'a certificate of another authority of the name': withChain(
+    'a certificate of another CA with the same name': withChain(
       [(await certifyAs({ by: await certify({ name: ca.name, ca: true }) })).certificate],
       'bad',
     ),
@@ -417,12 +429,18 @@ async function certificateMutations(
   };
 }
 
-/** What issuers and devices sign, and what strangers sign in their place. */
+/** Mutations that issuers and devices sign, and forgeries by attackers. */
 export async function signedMdocMutations(name: string, base: MdocBase, ca: CertifiedKey): Promise<readonly Mutation[]> {
   const makeMutations = (kind: string, cases: Readonly<Record<string, readonly [MdocOverrides, Mutation['nature']]>>): Mutation[] =>
-    Object.entries(cases).map(([what, [overrides, nature]]) => ({ base: name, kind, what, text: presentMdoc(base, overrides), nature }));
+    Object.entries(cases).map(([description, [overrides, nature]]) => ({
+      base: name,
+      kind,
+      description,
+      text: presentMdoc(base, overrides),
+      nature,
+    }));
   const security = (await reissueMutations(base)).map(
-    ([kind, what, overrides, nature]): Mutation => ({ base: name, kind, description: what, text: presentMdoc(base, overrides), nature }),
+    ([kind, description, overrides, nature]): Mutation => ({ base: name, kind, description, text: presentMdoc(base, overrides), nature }),
   );
   return [
     ...makeMutations('items changed', itemMutations()),

@@ -15,7 +15,7 @@ import {
 } from './sd-jwt-maker.ts';
 import { type CertifiedKey, certify } from './test-certificates.ts';
 
-/** A good presentation, and the key that binds it. */
+/** A valid presentation and its holder key. */
 export type MutationSubject = { readonly name: string; readonly text: string; readonly holder: HolderKey };
 
 type Change = (text: string) => string;
@@ -24,9 +24,9 @@ type Raw = Omit<Mutation, 'base'>;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const read = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString());
-const badMutation = (kind: string, what: string, text: string): Raw => ({ kind, description: what, text, nature: 'bad' });
+const badMutation = (kind: string, description: string, text: string): Raw => ({ kind, description, text, nature: 'bad' });
 
-/** Each run of base64url, with how often it is bent. */
+/** Each base64url part, with the number of its mutations. */
 function textRegions(text: string): readonly (readonly [string, number, (change: Change) => string])[] {
   const last = text.split('~').length - 1;
   const inTextPart = (at: number, dot: number) => (change: Change) => changePart('~', at, changePart('.', dot, change))(text);
@@ -45,7 +45,7 @@ function textRegions(text: string): readonly (readonly [string, number, (change:
   ];
 }
 
-/** Other bytes, characters and spellings in every part of the text. */
+/** Changes of bytes, characters and encodings in every part of the text. */
 export function corruptText({ text }: MutationSubject, random: () => number): readonly Raw[] {
   return [
     ...textRegions(text).flatMap(([region, count, changeRegion]) => {
@@ -80,9 +80,9 @@ export function corruptText({ text }: MutationSubject, random: () => number): re
             changeRegion(() => `${partText.slice(0, at)}A${partText.slice(at)}`),
           ),
         ]),
-        ...SPELLINGS.flatMap(([what, change]) => {
+        ...SPELLINGS.flatMap(([description, change]) => {
           const respelledText = changeRegion(change);
-          return respelledText === text ? [] : [badMutation('another spelling of base64url', `${region}: ${what}`, respelledText)];
+          return respelledText === text ? [] : [badMutation('another spelling of base64url', `${region}: ${description}`, respelledText)];
         }),
       ];
     }),
@@ -123,7 +123,7 @@ function replaceCharacter(partText: string, at: number, random: () => number): s
 
 const separatorsOf = (text: string) => [...text.matchAll(/[~.]/g)].map(({ index }) => index);
 
-/** Binds an SD-JWT, as its holder does or as somebody else would. */
+/** Adds a key binding to an SD-JWT, by the holder's key or another one. */
 function bindDisclosures(sdJwt: string, binding: { header: JsonProperties; payload: JsonProperties }, key: HolderKey): string {
   const payload = { ...binding.payload, sd_hash: digestOf(sdJwt) };
   return sdJwt + jws(binding.header, payload, key);
@@ -142,18 +142,23 @@ function splitPresentation({ text }: MutationSubject) {
   };
 }
 
-/** Digests in a disclosed value: without their parent they belong to nothing. */
+/** Digests in a disclosed value, which are invalid without their parent. */
 const isParent = (disclosure: string) => JSON.stringify(read(disclosure).at(-1)).includes('"_sd"');
 
-/** Disclosures that are missing, repeated, foreign, moved or rewritten; left bound as they were, and bound anew. */
+/** Missing, repeated, foreign, moved or rewritten disclosures, with the original key binding and with a new one. */
 export function rearrangeDisclosures(subject: MutationSubject): readonly Raw[] {
   const { jwt, disclosures, binding, bindingText } = splitPresentation(subject);
-  const withAndWithoutRebinding = (kind: string, what: string, partText: readonly string[], nature: Mutation['nature'] = 'bad'): Raw[] => {
+  const withAndWithoutRebinding = (
+    kind: string,
+    description: string,
+    partText: readonly string[],
+    nature: Mutation['nature'] = 'bad',
+  ): Raw[] => {
     const sdJwt = [jwt, ...partText, ''].join('~');
     return [
-      badMutation(kind, what, sdJwt + bindingText),
-      { kind: `${kind}, bound anew`, description: what, text: bindDisclosures(sdJwt, binding, subject.holder), nature },
-      badMutation(`${kind}, bound by another`, what, bindDisclosures(sdJwt, binding, newKey())),
+      badMutation(kind, description, sdJwt + bindingText),
+      { kind: `${kind}, bound anew`, description, text: bindDisclosures(sdJwt, binding, subject.holder), nature },
+      badMutation(`${kind}, bound by another`, description, bindDisclosures(sdJwt, binding, newKey())),
     ];
   };
   const foreign = [
@@ -211,47 +216,47 @@ const withOtherValue = (parts: unknown[]) => JSON.stringify(parts.with(-1, 'chan
 const withOtherSalt = (parts: unknown[]) => JSON.stringify(parts.with(0, 'salt'));
 const withExtraPart = (parts: unknown[]) => JSON.stringify([...parts, 'more']);
 
-/** Members that a key binding must have as they were; the others are nobody's business. */
+/** Properties that a key binding must keep; others are ignored. */
 const BINDING_CLAIMS = new Set(['iat', 'aud', 'nonce', 'sd_hash', 'typ', 'alg', 'transaction_data_hashes']);
 
-/** Every member of the key binding changed, signed by the holder and by somebody else. */
+/** Changes of every property of the key binding, signed by the holder and by an attacker. */
 export function changeKeyBinding(subject: MutationSubject): readonly Raw[] {
   const { sdJwt, binding } = splitPresentation(subject);
   const attackerKey = newKey();
   const withAndWithoutRebinding = (
     kind: string,
-    what: string,
+    description: string,
     header: JsonProperties,
     payload: JsonProperties,
     nature: Mutation['nature'],
   ): Raw[] => [
-    { kind, description: what, text: sdJwt + jws(header, payload, subject.holder), nature },
-    badMutation(`${kind}, by another`, what, sdJwt + jws(header, payload, attackerKey)),
-    badMutation(`${kind}, by another with a key`, what, sdJwt + jws({ ...header, jwk: attackerKey.jwk }, payload, attackerKey)),
+    { kind, description, text: sdJwt + jws(header, payload, subject.holder), nature },
+    badMutation(`${kind}, by another`, description, sdJwt + jws(header, payload, attackerKey)),
+    badMutation(`${kind}, by another with a key`, description, sdJwt + jws({ ...header, jwk: attackerKey.jwk }, payload, attackerKey)),
   ];
   const { header, payload } = binding;
   return [
     ...withAndWithoutRebinding('the same binding', 'signed again', header, payload, 'same'),
-    ...withAndWithoutRebinding('the same binding', 'and a member more', { ...header, kid: 'x' }, { ...payload, more: 1 }, 'same'),
+    ...withAndWithoutRebinding('the same binding', 'and an additional element', { ...header, kid: 'x' }, { ...payload, more: 1 }, 'same'),
     ...Object.keys(payload).flatMap((name) =>
-      REPLACEMENT_VALUES.flatMap(([what, value]) =>
-        withAndWithoutRebinding(`${name} of the binding`, what, header, { ...payload, [name]: value }, natureOfClaim(name)),
+      REPLACEMENT_VALUES.flatMap(([description, value]) =>
+        withAndWithoutRebinding(`${name} of the binding`, description, header, { ...payload, [name]: value }, natureOfClaim(name)),
       ),
     ),
     ...Object.keys(header).flatMap((name) =>
-      REPLACEMENT_VALUES.flatMap(([what, value]) =>
-        withAndWithoutRebinding(`${name} of the binding`, what, { ...header, [name]: value }, payload, natureOfClaim(name)),
+      REPLACEMENT_VALUES.flatMap(([description, value]) =>
+        withAndWithoutRebinding(`${name} of the binding`, description, { ...header, [name]: value }, payload, natureOfClaim(name)),
       ),
     ),
-    ...otherAudiences(payload['aud']).flatMap(([what, aud]) =>
-      withAndWithoutRebinding('aud of the binding', what, header, { ...payload, aud }, 'bad'),
+    ...otherAudiences(payload['aud']).flatMap(([description, aud]) =>
+      withAndWithoutRebinding('aud of the binding', description, header, { ...payload, aud }, 'bad'),
     ),
     ...[-31_536_000, -3_600, 3_600, 31_536_000].flatMap((shift) =>
       withAndWithoutRebinding('iat of the binding', `moved by ${shift}`, header, { ...payload, iat: payload['iat'] + shift }, 'bad'),
     ),
     ...['exp', 'nbf'].flatMap((name) =>
-      REPLACEMENT_VALUES.slice(1).flatMap(([what, value]) => [
-        ...withAndWithoutRebinding(`${name} of the binding`, what, header, { ...payload, [name]: value }, 'issuer'),
+      REPLACEMENT_VALUES.slice(1).flatMap(([description, value]) => [
+        ...withAndWithoutRebinding(`${name} of the binding`, description, header, { ...payload, [name]: value }, 'issuer'),
       ]),
     ),
     ...Object.keys(payload).map((name) => {
@@ -274,7 +279,7 @@ const otherAudiences = (aud: string): readonly (readonly [string, unknown])[] =>
 
 const ALGORITHMS = ['none', 'None', '', 'HS256', 'RS256', 'PS256', 'ES384', 'ES512', 'ES256K', 'EdDSA', 'es256'];
 
-/** Algorithms that are announced and not used, and signatures that are none. */
+/** Wrong algorithm names and invalid signatures. */
 export function breakSignatures(subject: MutationSubject): readonly Raw[] {
   const { jwt, sdJwt, bindingText } = splitPresentation(subject);
   const rest = subject.text.slice(jwt.length);
@@ -288,7 +293,7 @@ export function breakSignatures(subject: MutationSubject): readonly Raw[] {
     ['a signature twice as long', changePart('.', 2, (one) => one + one)],
   ];
   return ALGORITHMS.concat('ES256').flatMap((alg) =>
-    signatures.flatMap(([what, sign]) => {
+    signatures.flatMap(([description, sign]) => {
       const issuerPart = sign(withAlgorithm(jwt, alg)) + rest;
       const binding = sdJwt + sign(withAlgorithm(bindingText, alg));
       const texts: [string, string][] = [
@@ -297,7 +302,7 @@ export function breakSignatures(subject: MutationSubject): readonly Raw[] {
       ];
       return texts
         .filter(([, text]) => text !== subject.text)
-        .map(([signatureKind, text]) => badMutation('an algorithm announced', `"${alg}" ${signatureKind}, ${what}`, text));
+        .map(([signatureKind, text]) => badMutation('an algorithm announced', `"${alg}" ${signatureKind}, ${description}`, text));
     }),
   );
 }
@@ -307,7 +312,7 @@ function hmac(token: string, secret: string): string {
   return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
 }
 
-/** Everything that can be done to a presentation without the issuer's key. */
+/** All mutations of a presentation without the issuer's key. */
 export function holderMutations(subject: MutationSubject, random: () => number): readonly Mutation[] {
   const parts = [
     ...corruptText(subject, random),
@@ -318,7 +323,7 @@ export function holderMutations(subject: MutationSubject, random: () => number):
   return parts.map((one) => ({ base: subject.name, ...one }));
 }
 
-/** Who may issue, and what is asked for. */
+/** The trusted issuer and the requested credential type. */
 export type IssuerSetup = {
   readonly authority: CertifiedKey;
   readonly base: Omit<SdJwtBase, 'visible' | 'hidden'>;
@@ -327,7 +332,10 @@ export type IssuerSetup = {
 };
 type SigningOptions = Pick<SdJwtOverrides, 'issuer' | 'issuerKey' | 'header'>;
 
-/** A credential with claims, parts of claims and members of lists that are disclosed one by one, and decoys. */
+/**
+ * Returns a function that makes presentations with selectively disclosable claims, nested claims and array elements, and
+ * decoys.
+ */
 export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
   const title = saltedDisclosure('title', 'Countess');
   const street = saltedDisclosure('street_address', 'Baker Street 1');
@@ -343,7 +351,7 @@ export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
     nationalities: [{ '...': digestOf(first) }, 'DE', { '...': digestOf(second) }, { '...': digestOf('decoy') }],
   };
   const fullBase: SdJwtBase = { ...base, visible, hidden: { family_name: 'Lovelace', age: 36 } };
-  /** @param payload changes what the issuer signs; @param shown changes what the holder shows. */
+  /** @param payload changes the issuer's payload; @param shown changes the disclosures. */
   return (
     overrides: Omit<SdJwtOverrides, 'payload' | 'show'> = {},
     payload: (payload: JsonProperties) => JsonProperties = (partText) => partText,
@@ -356,7 +364,7 @@ export function credentialMaker({ base, vct, statusUri }: IssuerSetup) {
     });
 }
 
-/** Values that are right where they do not come from a disclosure. */
+/** Values that are valid unless they come from a disclosure. */
 const HIDDEN_VALUES: JsonProperties = { exp: 1_900_000_000, nbf: 1, status: { status_list: { idx: 1, uri: 'x' } } };
 const suffix = (text: string, into: (payload: JsonProperties, digest: string) => JsonProperties) =>
   [(payload: JsonProperties) => into(payload, digestOf(text)), (changeShown: readonly string[]) => [...changeShown, text]] as const;
@@ -368,7 +376,7 @@ const inArray = (payload: JsonProperties, digest: string): JsonProperties => ({
 
 type MadePresentation = ReturnType<typeof credentialMaker>;
 
-/** Credentials that break the rules of the format, signed by the issuer all the same. */
+/** Credentials that violate the format, signed by the issuer. */
 function ruleBreakingCredentials(makePresentation: MadePresentation): readonly Raw[] {
   const cases: Readonly<Record<string, () => string>> = {
     'a digest twice': () => makePresentation({}, (partText) => inTopLevel(partText, partText['_sd'][0])),
@@ -378,10 +386,10 @@ function ruleBreakingCredentials(makePresentation: MadePresentation): readonly R
     'digests in an object that are no list': () => makePresentation({}, (partText) => ({ ...partText, address: { _sd: {} } })),
     'a digest with company': () => makePresentation({}, (partText) => ({ ...partText, list: [{ '...': 'x', y: 1 }] })),
     'a digest in a list that is no text': () => makePresentation({}, (partText) => ({ ...partText, list: [{ '...': 7 }] })),
-    'a member of the name ...': () => makePresentation({}, (partText) => ({ ...partText, other: { '...': 'x' } })),
+    'a property with the name ...': () => makePresentation({}, (partText) => ({ ...partText, other: { '...': 'x' } })),
     'a hash inside': () => makePresentation({}, (partText) => ({ ...partText, other: { _sd_alg: 'sha-256' } })),
-    'a claim as member of a list': () => makePresentation({}, ...suffix(saltedDisclosure('x', 1), inArray)),
-    'a member of a list as claim': () => makePresentation({}, ...suffix(saltedDisclosure(1), inTopLevel)),
+    'a claim as an array element': () => makePresentation({}, ...suffix(saltedDisclosure('x', 1), inArray)),
+    'an array element as a claim': () => makePresentation({}, ...suffix(saltedDisclosure(1), inTopLevel)),
     'a claim that is there already': () => makePresentation({}, ...suffix(saltedDisclosure('nationalities', []), inTopLevel)),
     'a disclosure of one': () => makePresentation({}, ...suffix(disclosureOf('salt'), inTopLevel)),
     'a disclosure of four': () => makePresentation({}, ...suffix(disclosureOf('salt', 'a', 'b', 'c'), inTopLevel)),
@@ -390,7 +398,7 @@ function ruleBreakingCredentials(makePresentation: MadePresentation): readonly R
     'a disclosure that is no JSON': () => makePresentation({}, ...suffix(Buffer.from('text').toString('base64url'), inTopLevel)),
     'a disclosure that is no UTF-8': () =>
       makePresentation({}, ...suffix(Buffer.from('5b2273222c2261222c22ff225d', 'hex').toString('base64url'), inTopLevel)),
-    'a disclosure with a member twice': () =>
+    'a disclosure with a property twice': () =>
       makePresentation({}, ...suffix(Buffer.from('["s","a",{"b":1,"b":2}]').toString('base64url'), inTopLevel)),
     'a salt that is no text': () => makePresentation({}, ...suffix(disclosureOf(1, 'a', 'b'), inTopLevel)),
     'a claim name that is no text': () => makePresentation({}, ...suffix(disclosureOf('s', 1, 'b'), inTopLevel)),
@@ -426,33 +434,41 @@ function ruleBreakingCredentials(makePresentation: MadePresentation): readonly R
       );
     },
   };
-  return Object.entries(cases).map(([what, makeText]) => ({
+  return Object.entries(cases).map(([description, makeText]) => ({
     kind: 'a credential that breaks a rule',
-    what,
+    description,
     text: makeText(),
     nature: 'bad',
   }));
 }
 
-/** Every member of the credential changed, signed by its issuer and by three kinds of strangers. */
+/** Changes of every property of the credential, signed by the issuer and by three kinds of attackers. */
 async function reissueMutations(makePresentation: MadePresentation, { base, authority }: IssuerSetup): Promise<readonly Raw[]> {
   const attackerKey = await certify({ name: 'Stranger' });
   const { chain } = base.issuer;
   const signers: readonly (readonly [string, SigningOptions, Mutation['nature']])[] = [
     ['by the issuer', {}, 'issuer'],
     ['by another key', { issuerKey: attackerKey }, 'bad'],
-    ['by a stranger', { issuer: { key: attackerKey, chain: [attackerKey.certificate] } }, 'bad'],
+    ['by an attacker', { issuer: { key: attackerKey, chain: [attackerKey.certificate] } }, 'bad'],
     ['by another key in the header', { issuerKey: attackerKey, header: { jwk: attackerKey.jwk } }, 'bad'],
-    ['by a stranger in front', { issuer: { key: attackerKey, chain: [attackerKey.certificate, ...chain] } }, 'bad'],
-    ['by a stranger behind', { issuer: { key: attackerKey, chain: [...chain, attackerKey.certificate] } }, 'bad'],
+    [
+      "by an attacker, with the attacker's certificate first",
+      { issuer: { key: attackerKey, chain: [attackerKey.certificate, ...chain] } },
+      'bad',
+    ],
+    [
+      "by an attacker, with the attacker's certificate last",
+      { issuer: { key: attackerKey, chain: [...chain, attackerKey.certificate] } },
+      'bad',
+    ],
   ];
   const propertyNames = ['vct', 'iss', 'iat', 'nbf', 'exp', 'cnf', 'status', 'address', 'nationalities', '_sd', '_sd_alg'];
   const payloads = propertyNames.flatMap((name) =>
-    REPLACEMENT_VALUES.flatMap(([what, value]) =>
+    REPLACEMENT_VALUES.flatMap(([description, value]) =>
       signers.map(
         ([signerDescription, signing, nature]): Raw => ({
           kind: `the credential changed ${signerDescription}`,
-          description: `${name}: ${what}`,
+          description: `${name}: ${description}`,
           text: makePresentation(signing, (partText) => ({ ...partText, [name]: value })),
           nature,
         }),
@@ -461,15 +477,15 @@ async function reissueMutations(makePresentation: MadePresentation, { base, auth
   );
   const headers = ['alg', 'typ', 'x5c', 'crit', 'b64', 'kid', 'jwk'].flatMap((name) =>
     REPLACEMENT_VALUES.map(
-      ([what, value]): Raw => ({
+      ([description, value]): Raw => ({
         kind: 'the header changed by the issuer',
-        description: `${name}: ${what}`,
+        description: `${name}: ${description}`,
         text: makePresentation({ header: { [name]: value } }),
         nature: name === 'kid' || name === 'jwk' ? 'issuer' : 'bad',
       }),
     ),
   );
-  // An unencoded payload that is said to be encoded, and an extension that is absent, are as good as none.
+  // `b64: true` and an absent `crit` equal their defaults.
   const neutral = new Set(['crit: left out', 'b64: left out', 'b64: true']);
   return [
     ...payloads,
@@ -480,13 +496,13 @@ async function reissueMutations(makePresentation: MadePresentation, { base, auth
 
 async function certificateMutations(
   makePresentation: MadePresentation,
-  authority: CertifiedKey,
+  ca: CertifiedKey,
   key: HolderKey,
   chain: readonly string[],
 ): Promise<readonly Raw[]> {
   const certifyAs = (options: Omit<Parameters<typeof certify>[0], 'name'>) => certify({ name: 'Issuer', key, ...options });
-  const middle = await certify({ name: 'Middle', by: authority, ca: true });
-  const leaf = await certifyAs({ by: authority });
+  const middle = await certify({ name: 'Middle', by: ca, ca: true });
+  const leaf = await certifyAs({ by: ca });
   const chains: Readonly<Record<string, readonly [readonly string[], Mutation['nature']]>> = {
     'another certificate of the same key': [[leaf.certificate], 'same'],
     'a certificate in between': [[(await certifyAs({ by: middle })).certificate, middle.certificate], 'same'],
@@ -494,15 +510,15 @@ async function certificateMutations(
     'a certificate in between in front': [[middle.certificate, (await certifyAs({ by: middle })).certificate], 'bad'],
     'a certificate in between that is no CA': [[(await certifyAs({ by: leaf })).certificate, leaf.certificate], 'bad'],
     'a certificate twice': [[...chain, ...chain], 'bad'],
-    'the anchor behind': [[...chain, authority.certificate], 'same'],
-    'the anchor alone': [[authority.certificate], 'bad'],
+    'the anchor behind': [[...chain, ca.certificate], 'same'],
+    'the anchor alone': [[ca.certificate], 'bad'],
     'a certificate that signed itself': [[(await certifyAs({})).certificate], 'bad'],
-    'a certificate that has expired': [[(await certifyAs({ by: authority, until: '2026-01-01T00:00:00Z' })).certificate], 'bad'],
-    'a certificate that is not valid yet': [[(await certifyAs({ by: authority, from: '2040-01-01T00:00:00Z' })).certificate], 'bad'],
-    'a CA as issuer': [[(await certifyAs({ by: authority, ca: true })).certificate], 'bad'],
-    'a certificate of another key': [[(await certify({ name: 'Issuer', by: authority })).certificate], 'bad'],
-    'a certificate of another authority of the name': [
-      [(await certifyAs({ by: await certify({ name: authority.name, ca: true }) })).certificate],
+    'a certificate that has expired': [[(await certifyAs({ by: ca, until: '2026-01-01T00:00:00Z' })).certificate], 'bad'],
+    'a certificate that is not valid yet': [[(await certifyAs({ by: ca, from: '2040-01-01T00:00:00Z' })).certificate], 'bad'],
+    'a CA as issuer': [[(await certifyAs({ by: ca, ca: true })).certificate], 'bad'],
+    'a certificate of another key': [[(await certify({ name: 'Issuer', by: ca })).certificate], 'bad'],
+    'a certificate of another CA with the same name': [
+      [(await certifyAs({ by: await certify({ name: ca.name, ca: true }) })).certificate],
       'bad',
     ],
     'a certificate with a byte more': [[Buffer.concat([decoded(chain), Buffer.of(0)]).toString('base64')], 'bad'],
@@ -511,9 +527,9 @@ async function certificateMutations(
     'a certificate in PEM': [chain.map((one) => `-----BEGIN CERTIFICATE-----\n${one}`), 'bad'],
     'seven certificates': [Array.from({ length: 7 }, () => chain[0] ?? ''), 'bad'],
   };
-  return Object.entries(chains).map(([what, [partText, nature]]) => ({
+  return Object.entries(chains).map(([description, [partText, nature]]) => ({
     kind: 'certificates changed',
-    what,
+    description,
     text: makePresentation({ issuer: { key, chain: partText } }),
     nature,
   }));
@@ -521,7 +537,7 @@ async function certificateMutations(
 
 const decoded = ([first = '']: readonly string[]) => Buffer.from(first, 'base64');
 
-/** What issuers sign, and what strangers sign in their place. */
+/** Mutations that issuers sign, and forgeries by attackers. */
 export async function issuerMutations(name: string, ecosystem: IssuerSetup): Promise<readonly Mutation[]> {
   const makePresentation = credentialMaker(ecosystem);
   const otherHolderKey = newKey();

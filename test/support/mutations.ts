@@ -1,21 +1,21 @@
 import type { RefusalReason } from '../../domain/shared/refusal.ts';
 
-/** A presentation that was made from a good one. */
+/** A mutation of a valid presentation. */
 export type Mutation = {
-  /** What it was made from. */
+  /** Name of the valid presentation. */
   readonly base: string;
-  /** What was done to it; mutations are counted by this. */
+  /** Kind of mutation, by which mutations are counted. */
   readonly kind: string;
   readonly description: string;
   readonly text: string;
   /**
-   * `same`: it has to be taken. `issuer`: the issuer signed something else, so whether it is taken depends on what it
-   * says. `bad`: if it is taken, then for what the good one says and nothing else.
+   * `same`: it must be accepted. `issuer`: the issuer signed another content, which decides. `bad`: if it is accepted, its
+   * claims must equal those of the valid presentation.
    */
   readonly nature: 'same' | 'issuer' | 'bad';
 };
 
-/** Numbers from 0 to below 1, the same ones for the same seed (mulberry32). */
+/** A reproducible random number generator for [0, 1) (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -26,7 +26,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** `count` places below `length`, spread over all of it, none twice. */
+/** `count` distinct positions below `length`, evenly spread. */
 export function spreadPositions(length: number, count: number, random: () => number): readonly number[] {
   const chunkCount = Math.min(length, count);
   return Array.from({ length: chunkCount }, (_, index) => {
@@ -36,7 +36,7 @@ export function spreadPositions(length: number, count: number, random: () => num
   });
 }
 
-/** Copies with one bit turned. */
+/** Copies with one flipped bit. */
 export function flipBits(
   bytes: Buffer,
   count: number,
@@ -46,11 +46,11 @@ export function flipBits(
     const bit = Math.floor(random() * 8);
     const copy = Buffer.from(bytes);
     copy.writeUInt8(copy.readUInt8(position) ^ (1 << bit), position);
-    return { what: `bit ${bit} of byte ${position} of ${bytes.length}`, bytes: copy };
+    return { description: `bit ${bit} of byte ${position} of ${bytes.length}`, bytes: copy };
   });
 }
 
-/** What is written in the place of a member: nothing, and values of every type. */
+/** Replacements of a value: absent, and values of every type. */
 export const REPLACEMENT_VALUES: readonly (readonly [string, unknown])[] = [
   ['left out', undefined],
   ['null', null],
@@ -65,14 +65,14 @@ export const REPLACEMENT_VALUES: readonly (readonly [string, unknown])[] = [
   ['an empty object', {}],
 ];
 
-/** The same presentation may come about in several ways; it is judged once, and a good one not at all. */
+/** Removes duplicate mutations and mutations that equal a valid presentation. */
 export function deduplicate(mutations: readonly Mutation[], validTexts: readonly string[]): readonly Mutation[] {
   const byText = new Map(mutations.map((one) => [one.text, one]));
   for (const text of validTexts) byText.delete(text);
   return [...byText.values()];
 }
 
-/** Why we say something else than a reader of other people: the first category that fits. */
+/** Reason of a disagreement with an independent library; the first matching category counts. */
 export type Category = {
   readonly explanation: string;
   readonly reasons?: readonly RefusalReason[];
@@ -81,39 +81,39 @@ export type Category = {
 };
 
 // biome-ignore format: a table
-/** What @sd-jwt/sd-jwt-vc takes and we refuse. */
+/** Presentations that @sd-jwt/sd-jwt-vc accepts and the service rejects. */
 export const SD_JWT_STRICTER: readonly Category[] = [
   { explanation: 'base64url has one spelling and no padding (RFC 7515 section 2)', kinds: /spelling|extended/,
     reasons: ['malformed'], count: 24 },
-  { explanation: 'JSON names a member once (RFC 8259 section 4)', kinds: /twice/, reasons: ['malformed'], count: 13 },
-  { explanation: 'a disclosure comes once (RFC 9901 section 7.1 step 4)', reasons: ['duplicate_disclosure'], count: 6 },
-  { explanation: 'dates of a binding are numbers (RFC 7519 section 2)', reasons: ['kb_claim_type'], count: 57 },
-  { explanation: 'a binding is fresh (RFC 9901 section 7.3 step 5)', reasons: ['kb_iat_window'], count: 12 },
-  { explanation: 'a binding is made for one verifier, who is us (OpenID4VP 1.0 appendix B.3.6)',
+  { explanation: 'JSON has each property once (RFC 8259 section 4)', kinds: /twice/, reasons: ['malformed'], count: 13 },
+  { explanation: 'a disclosure occurs once (RFC 9901 section 7.1 step 4)', reasons: ['duplicate_disclosure'], count: 6 },
+  { explanation: 'dates of a key binding are numbers (RFC 7519 section 2)', reasons: ['kb_claim_type'], count: 57 },
+  { explanation: 'a key binding is fresh (RFC 9901 section 7.3 step 5)', reasons: ['kb_iat_window'], count: 12 },
+  { explanation: 'a key binding is for one verifier, the service (OpenID4VP 1.0 appendix B.3.6)',
     reasons: ['aud_mismatch', 'aud_not_string'], count: 39 },
-  { explanation: 'an algorithm is one that was offered, and that of the key (RFC 8725 section 3.1)',
+  { explanation: 'the algorithm was offered and fits the key (RFC 8725 section 3.1)',
     reasons: ['kb_alg', 'issuer_alg'], count: 32 },
   { explanation: 'transaction data is confirmed (OpenID4VP 1.0 appendix B.3.3.1)',
     reasons: ['transaction_data_missing', 'transaction_data_mismatch'], count: 11 },
-  { explanation: 'digests and disclosures have their form and their place (RFC 9901 sections 4.2 and 7.1)',
+  { explanation: 'digests and disclosures have their format and position (RFC 9901 sections 4.2 and 7.1)',
     reasons: ['malformed_sd', 'malformed_array_digest', 'reserved_key', 'nested_sd_alg', 'wrong_disclosure_length',
       'malformed_disclosure', 'reserved_claim_name'], count: 13 },
-  { explanation: 'a hash that is named is one that is known (RFC 9901 section 9.4)', reasons: ['unsupported_hash'], count: 8 },
-  { explanation: 'some claims are never hidden (SD-JWT VC section 2.2.2.3)', reasons: ['forbidden_disclosure'], count: 5 },
-  { explanation: 'disclosures nest to a limit (RFC 9901 section 9.5 leaves it to us)', reasons: ['too_deep'], count: 1 },
-  { explanation: 'a credential says what it is (SD-JWT VC section 2.2.1)', reasons: ['issuer_typ'], count: 11 },
-  { explanation: 'an extension that is not understood refuses (RFC 7515 section 4.1.11)',
+  { explanation: 'a named hash algorithm is supported (RFC 9901 section 9.4)', reasons: ['unsupported_hash'], count: 8 },
+  { explanation: 'some claims are never selectively disclosable (SD-JWT VC section 2.2.2.3)', reasons: ['forbidden_disclosure'], count: 5 },
+  { explanation: 'disclosures nest up to a limit (RFC 9901 section 9.5 leaves it open)', reasons: ['too_deep'], count: 1 },
+  { explanation: 'a credential has its type (SD-JWT VC section 2.2.1)', reasons: ['issuer_typ'], count: 11 },
+  { explanation: 'an unknown critical extension is rejected (RFC 7515 section 4.1.11)',
     reasons: ['unsupported_crit'], count: 19 },
-  { explanation: 'a path is validated whole (RFC 5280 section 6.1), which that reader leaves to its caller',
+  { explanation: 'the whole path is validated (RFC 5280 section 6.1), which that library leaves to its caller',
     reasons: ['untrusted_chain', 'certificate_profile', 'issuer_key_unresolved'], count: 4 },
-  { explanation: 'claims of the type have their form (SD-JWT VC section 2.2.2)', reasons: ['malformed'], count: 39 },
-  { explanation: 'a status is one that can be asked (Token Status List section 6.2)', reasons: ['status_invalid'], count: 10 },
+  { explanation: 'registered claims have their format (SD-JWT VC section 2.2.2)', reasons: ['malformed'], count: 39 },
+  { explanation: 'a status reference is usable (Token Status List section 6.2)', reasons: ['status_invalid'], count: 10 },
 ];
 
 // biome-ignore format: a table
-/** What @owf/mdoc takes and we refuse. */
+/** Presentations that @owf/mdoc accepts and the service rejects. */
 export const MDOC_STRICTER: readonly Category[] = [
-  { explanation: 'a map names a key once (RFC 8949 section 5.6)', kinds: /twice/, reasons: ['malformed'], count: 78 },
+  { explanation: 'a map has each key once (RFC 8949 section 5.6)', kinds: /twice/, reasons: ['malformed'], count: 78 },
   { explanation: 'keys are integers or text (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /key of bytes/,
     reasons: ['malformed'], count: 15 },
   { explanation: 'a namespace that is there has items (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /CBOR|items/,
@@ -121,38 +121,37 @@ export const MDOC_STRICTER: readonly Category[] = [
   { explanation: 'a device signs or makes a MAC, and signs what is detached (ISO/IEC 18013-5 section 9.1.3)', kinds: /device/,
     reasons: ['malformed'], count: 2 },
   { explanation: 'a response has one document (HAIP 1.0 section 5.3.1)', reasons: ['multiple_documents'], count: 4 },
-  { explanation: 'an element comes once (ISO/IEC 18013-5 section 9.1.2.4)', reasons: ['duplicate_element'], count: 9 },
+  { explanation: 'an element occurs once (ISO/IEC 18013-5 section 9.1.2.4)', reasons: ['duplicate_element'], count: 9 },
   { explanation: 'digests and signatures cover what was sent (ISO/IEC 18013-5 sections 9.1.2.5 and 9.1.3.4)',
     reasons: ['digest_mismatch', 'device_signature'], count: 23 },
-  { explanation: 'the version is one we know (ISO/IEC 18013-5 section 8.3.2.1.2.2)', reasons: ['unsupported_version'], count: 9 },
+  { explanation: 'the version is supported (ISO/IEC 18013-5 section 8.3.2.1.2.2)', reasons: ['unsupported_version'], count: 9 },
   { explanation: 'the status is OK (ISO/IEC 18013-5 section 8.3.2.1.2.3)', reasons: ['response_status'], count: 7 },
-  { explanation: 'an algorithm is one that was offered, and that of the key (RFC 9053 section 2)',
+  { explanation: 'the algorithm was offered and fits the key (RFC 9053 section 2)',
     reasons: ['device_alg', 'issuer_alg'], count: 16 },
-  { explanation: 'a device vouches for what it was allowed to (ISO/IEC 18013-5 section 9.3.2)',
+  { explanation: 'a device signs only authorized elements (ISO/IEC 18013-5 section 9.3.2)',
     reasons: ['key_authorization'], count: 2 },
-  { explanation: 'an extension that is not understood refuses (RFC 9052 section 3.1)', reasons: ['unsupported_crit'], count: 1 },
-  { explanation: 'certificates stand unprotected and are DER to the last byte (ISO/IEC 18013-5 section 9.1.2.4)',
+  { explanation: 'an unknown critical extension is rejected (RFC 9052 section 3.1)', reasons: ['unsupported_crit'], count: 1 },
+  { explanation: 'certificates are in the unprotected header and complete DER (ISO/IEC 18013-5 section 9.1.2.4)',
     reasons: ['issuer_key_unresolved'], count: 4 },
-  { explanation: 'a path is validated whole (RFC 5280 section 6.1), which that reader leaves to its caller',
+  { explanation: 'the whole path is validated (RFC 5280 section 6.1), which that library leaves to its caller',
     reasons: ['certificate_profile', 'untrusted_chain'], count: 1 },
-  { explanation: 'the issuer means this type (ISO/IEC 18013-5 section 9.3.1)', reasons: ['doctype_mismatch'], count: 3 },
-  { explanation: 'nothing is signed tomorrow (ISO/IEC 18013-5 section 9.3.1)', reasons: ['credential_not_yet_valid'], count: 1 },
+  { explanation: 'the document type is that of the issuer (ISO/IEC 18013-5 section 9.3.1)', reasons: ['doctype_mismatch'], count: 3 },
+  { explanation: 'a signature is not from the future (ISO/IEC 18013-5 section 9.3.1)', reasons: ['credential_not_yet_valid'], count: 1 },
 ];
 
 // biome-ignore format: a table
-/** What @owf/mdoc refuses and we take. */
+/** Presentations that @owf/mdoc rejects and the service accepts. */
 export const MDOC_LOOSER: readonly Category[] = [
   { explanation: 'strings may come in chunks (RFC 8949 section 3.2.3)', kinds: /in chunks/, count: 24 },
-  { explanation: 'labels of headers may be text (RFC 9052 section 1.4)', kinds: /an entry more/, count: 6 },
+  { explanation: 'labels of headers may be text (RFC 9052 section 1.4)', kinds: /an additional entry/, count: 6 },
   { explanation: 'a signature may be tagged (RFC 9052 section 4.2)', kinds: /the device changed/, count: 1 },
-  { explanation: 'a wallet may show no element (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /left out|a bit flipped/, count: 5 },
-  { explanation: 'the second number of a version is free (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /security object/, count: 1 },
+  { explanation: 'a wallet may disclose no element (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /left out|a bit flipped/, count: 5 },
+  { explanation: 'the minor version is arbitrary (ISO/IEC 18013-5 section 8.3.2.1.2.2)', kinds: /security object/, count: 1 },
 ];
 
 /**
- * Bent mdocs that are taken, by what was done to them. What no signature covers may be written in any way that CBOR
- * allows (RFC 8949 section 3), may hold members that nobody reads, and need not show all elements: a holder withholds
- * what he likes.
+ * Accepted mutations of mdocs by kind. Unsigned parts may use any CBOR encoding (RFC 8949 section 3), may contain unknown
+ * properties, and need not disclose all elements.
  */
 export const HARMLESS_MDOC_MUTATIONS: Readonly<Record<string, number>> = {
   'CBOR: a float of the value': 3,
@@ -160,23 +159,23 @@ export const HARMLESS_MDOC_MUTATIONS: Readonly<Record<string, number>> = {
   'CBOR: an indefinite length': 36,
   'CBOR: in chunks': 24,
   'CBOR: entries in another order': 12,
-  'CBOR: members in another order': 6,
+  'CBOR: elements in another order': 6,
   // A list of one certificate (RFC 9360 section 2 writes one certificate without a list).
   'CBOR: a list around it': 3,
-  'CBOR: an entry more': 21,
+  'CBOR: an additional entry': 21,
   'CBOR: an entry left out': 6,
-  'CBOR: a member left out': 8,
-  // Once it is not called `nameSpaces` any more, the elements are withheld.
+  'CBOR: an element left out': 8,
+  // Without the name `nameSpaces`, the elements are not disclosed.
   'a bit flipped': 2,
   // The tag of a signature.
   'the device changed': 1,
 };
 
-/** The category that explains a disagreement. @throws Error when there is none. */
-export function explain(categories: readonly Category[], { kind, description: what, base }: Mutation, reason: string | undefined): string {
+/** The explanation of a disagreement. @throws Error when no category matches. */
+export function explain(categories: readonly Category[], { kind, description, base }: Mutation, reason: string | undefined): string {
   const matches = ({ kinds, reasons }: Category) =>
     (kinds === undefined || kinds.test(kind)) && (reasons === undefined || reasons.some((one) => one === reason));
   const category = categories.find(matches);
-  if (category === undefined) throw new Error(`unexplained: ${base}: ${kind}, ${what}: ${reason ?? 'taken by us'}`);
+  if (category === undefined) throw new Error(`unexplained: ${base}: ${kind}, ${description}: ${reason ?? 'accepted by the service'}`);
   return category.explanation;
 }

@@ -1,15 +1,15 @@
 import { createSocket, type Socket } from 'node:dgram';
 
-/** Addresses of a name, `nothing` for one that does not exist, `silence` for no answer at all. */
+/** Addresses of a name; `nothing`: it does not exist; `silence`: no answer. */
 export type Zone = (name: string) => readonly string[] | 'nothing' | 'silence';
 
 const A = 1;
 const AAAA = 28;
 const NO_SUCH_NAME = 3;
 
-/** A name server over UDP (RFC 1035) that says what a test wants. */
+/** A name server over UDP (RFC 1035) with configurable answers. */
 export class NameServer {
-  /** Names that were asked for, once for each family. */
+  /** Queried names, once for each address family. */
   readonly queriedNames: string[] = [];
   zone: Zone = () => 'nothing';
   readonly #socket: Socket = createSocket('udp4');
@@ -57,7 +57,7 @@ export class NameServer {
   }
 }
 
-/** With the name of the question, for a minute. */
+/** A resource record for the queried name with a TTL of one minute. */
 function resourceRecord(address: string, type: number): Buffer {
   const data = type === A ? Buffer.from(address.split('.').map(Number)) : addressBytes(address);
   const fixedPart = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length]);

@@ -11,17 +11,17 @@ const NGINX = '/usr/sbin/nginx';
 const CONFIGURATION = new URL('../../deploy/compose/nginx.conf', import.meta.url);
 
 export type Nginx = {
-  /** By https, whose certificate `certificate` is. */
+  /** The https address; `certificate` is its certificate. */
   readonly address: string;
   readonly plainAddress: string;
   readonly certificate: string;
-  /** Where its configuration and its certificate are. */
+  /** Folder of its configuration and certificate. */
   readonly folder: string;
   readonly program: RunningProgram;
   close(): Promise<void>;
 };
 
-/** @returns false where there is none, which is said in one line; with `CI=true` that throws. */
+/** @returns false without nginx, and prints one line; with `CI=true` that throws. */
 export function hasNginx(): boolean {
   if (existsSync(NGINX)) return true;
   if (process.env['CI'] === 'true') throw new Error('CI needs nginx.');
@@ -30,12 +30,12 @@ export function hasNginx(): boolean {
 }
 
 /**
- * The configuration of `deploy/`, on free ports and in front of processes on this machine; nothing else of it is changed.
+ * The configuration of `deploy/`, on free ports and in front of processes on this machine; otherwise unchanged.
  * @param ports of the two processes.
  */
 export async function startNginx(ports: readonly [number, number]): Promise<Nginx> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-nginx-'));
-  // Workers of nginx have another account, which only passes through.
+  // Workers of nginx run under another account, which needs access to the folder.
   chmodSync(folder, 0o711);
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];

@@ -1,6 +1,6 @@
 import { getHeapSpaceStatistics } from 'node:v8';
 
-/** Loaded into a service: collects when told so, and says how many bytes of objects are held as old ones. */
+/** Loaded into a service: collects garbage on request and reports the bytes of the old generation. */
 process.on('message', (message) => {
   if (message === 'collect') globalThis.gc?.();
   const old = getHeapSpaceStatistics().filter(({ space_name }) => /^(?:old|trusted)_space$/.test(space_name));

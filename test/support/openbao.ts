@@ -21,7 +21,7 @@ import { WAIT_TIMEOUT_MS } from './patience.ts';
 type Body = Readonly<Record<string, unknown>>;
 export type BaoAnswer = { readonly status: number; readonly body: Body };
 
-/** What the service needs in Vault, and no more. */
+/** The minimal policy of the service in Vault. */
 export const POLICY = `
 path "transit/keys/*" { capabilities = ["create", "read", "update", "delete"] }
 path "transit/sign/*" { capabilities = ["update"] }
@@ -32,30 +32,30 @@ path "transit/hmac/*" { capabilities = ["update"] }
 /** Files of a listener with TLS. */
 export type BaoTls = { readonly certificate: string; readonly key: string; readonly ca: string };
 
-/** A server with a storage of its own, on which Transit and AppRole are enabled and the policy `vidimus` is written. */
+/** A server with Transit, AppRole and the policy `vidimus`. */
 export type OpenBao = {
   readonly address: string;
   readonly rootToken: string;
-  /** A call by root. */
+  /** Calls the API as root. */
   call(method: string, path: string, body?: Body, headers?: Readonly<Record<string, string>>): Promise<BaoAnswer>;
-  /** @param role as `auth/approle/role` takes it, beside the policy. */
+  /** Creates an AppRole. @param role further properties of `auth/approle/role`. */
   appRole(role?: Body): Promise<{ readonly method: 'approle'; readonly mount: string; readonly roleId: string; readonly secretId: string }>;
-  /** A token for the policy. @param token as `auth/token/create` takes it. */
+  /** Creates a token with the policy. @param token further properties of `auth/token/create`. */
   token(token?: Body): Promise<string>;
-  /** Settings of a provider that logs in with a new token. */
+  /** Settings of a key provider with a new token. */
   settings(settings?: Partial<VaultSettings>): Promise<VaultSettings>;
   seal(): Promise<void>;
   unseal(): Promise<void>;
-  /** Without a word to anybody. */
+  /** Kills it without a shutdown. */
   kill(): Promise<void>;
-  /** Starts it on the same data and address, and unseals it. */
+  /** Restarts it on the same data and address, and unseals it. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 };
 
 /**
  * The program: that of the variable `OPENBAO`, else `bao` or `vault` from PATH or `~/.local/bin`.
- * @returns undefined when there is none, which throws with `CI=true`.
+ * @returns undefined when it is missing, which throws with `CI=true`.
  */
 export function findOpenBao(): string | undefined {
   const configuredProgram = process.env['OPENBAO'];
@@ -66,7 +66,7 @@ export function findOpenBao(): string | undefined {
   return executable;
 }
 
-/** A suite on a real server; without the program one line says what is skipped. */
+/** Defines a suite on a real server; without the program it is skipped with one line. */
 export function describeWithOpenBao(title: string, suite: (this: Mocha.Suite, binary: string) => void): void {
   const binary = findOpenBao();
   if (binary === undefined) {
@@ -74,7 +74,7 @@ export function describeWithOpenBao(title: string, suite: (this: Mocha.Suite, bi
     return;
   }
   describe(title, function () {
-    // Starting a server, and what it does to keys of many bits on a busy machine.
+    // Starting a server and creating large keys takes long on a busy machine.
     suite.call(this, binary);
   });
 }
@@ -146,7 +146,7 @@ export async function startOpenBao(binary: string, tls?: BaoTls): Promise<OpenBa
   }
 }
 
-/** What root gives to others. */
+/** The operations that root permits. */
 function grants(address: string, call: OpenBao['call']): Pick<OpenBao, 'appRole' | 'token' | 'settings'> {
   const token: OpenBao['token'] = async (tokenOptions = {}) => {
     const { body } = await call('POST', 'auth/token/create', { policies: ['vidimus'], no_parent: true, ...tokenOptions });
@@ -190,7 +190,7 @@ function spawnServer(binary: string, folder: string): ChildProcess {
     stdio: ['ignore', log, log],
   });
   closeSync(log);
-  // One that cannot be started is noticed by what waits for its answers.
+  // A failed start shows as a timeout of the first call.
   child.on('error', () => {});
   return child;
 }
@@ -204,7 +204,7 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** Waits until something holds, but not for ever; with a server, only as long as it runs. */
+/** Waits for a condition with a timeout; with a server, only while it runs. */
 export async function waitUntil(condition: () => boolean | Promise<boolean>, server?: ChildProcess): Promise<void> {
   const deadline = performance.now() + WAIT_TIMEOUT_MS;
   for (;;) {
@@ -214,13 +214,13 @@ export async function waitUntil(condition: () => boolean | Promise<boolean>, ser
         .catch(() => false)
     )
       return;
-    if (performance.now() > deadline) throw new Error(`waited ${WAIT_TIMEOUT_MS} ms for nothing`);
+    if (performance.now() > deadline) throw new Error(`waited ${WAIT_TIMEOUT_MS} ms without success`);
     if (server !== undefined && server.exitCode !== null) throw new Error('the server has ended');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-/** An authority and a certificate of it for 127.0.0.1, as files in the folder. */
+/** Creates a CA and a certificate for 127.0.0.1 as files in the folder. */
 export function makeTls(folder: string): BaoTls {
   const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
@@ -243,13 +243,13 @@ export type ProxiedCall = {
 /** `cut`: the connection ends without an answer. */
 export type CannedResponse = { readonly status: number; readonly body: string | object; readonly headers?: object } | 'cut';
 
-/** Stands between the service and a real server and sees each call. */
+/** A proxy before a real server that records each call. */
 export type OpenBaoProxy = {
   readonly address: string;
-  /** The calls since the last time that this was asked, as `POST sign/…` without the mount of Transit. */
+  /** Returns and clears the new calls, as `POST sign/…` without the mount of Transit. */
   takeCalls(): readonly string[];
   readonly calls: readonly ProxiedCall[];
-  /** What is answered here, since the real server cannot be made to; undefined is passed on. */
+  /** Answers calls in place of the real server; undefined forwards the call. */
   play(respondWith: (call: ProxiedCall) => CannedResponse | undefined | Promise<CannedResponse | undefined>): void;
   end(): Promise<void>;
 };
@@ -300,10 +300,10 @@ function forward(target: string, incoming: IncomingMessage, call: ProxiedCall, o
   onward.end(call.body);
 }
 
-/** Stands between the service and Vault: counts calls, and does to them what networks do. */
+/** A proxy before Vault that records calls and simulates network faults. */
 export class VaultProxy {
   readonly calls: string[] = [];
-  /** What becomes of calls from now on: passed on, answered after so long, never answered, or cut. */
+  /** Mode for later calls: forwarded, delayed, never answered, or cut. */
   mode: 'pass' | 'late' | 'hang' | 'cut' = 'pass';
   lateMs = 10_000;
   readonly #server: Server;
@@ -347,12 +347,12 @@ export class VaultProxy {
     this.mode = mode;
   }
 
-  /** Calls since the last time that this was asked. */
+  /** Returns and clears the new calls. */
   takeCalls(): readonly string[] {
     return this.calls.splice(0);
   }
 
-  /** Ends the connections that are there. */
+  /** Closes the open connections. */
   cutConnections(): void {
     for (const socket of this.#sockets) socket.destroy();
   }

@@ -17,14 +17,13 @@ import { startedProgram } from './start-options.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /**
- * A machine as docs/guides/without-docker.md has it before it: the package, settings in a folder, nginx with TLS in front, a server of
- * PostgreSQL. What systemd does is done here: `systemctl` starts and stops the service with the settings of the folder, and
- * `journalctl` has what it wrote.
+ * A machine as in docs/guides/without-docker.md: the package, a settings folder, nginx with TLS and a PostgreSQL server.
+ * `systemctl` and `journalctl` are replaced by scripts that start and stop the service and print its output.
  */
 export class OperatedMachine {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-operated-'));
   readonly name = `vidimus_operated_${randomBytes(5).toString('hex')}`;
-  /** Typed before whatever is typed. */
+  /** Shell functions that precede every command. */
   functions = '';
   readonly instead: [string, string][] = [];
   #environment: Record<string, string | undefined> = {};
@@ -69,7 +68,7 @@ export class OperatedMachine {
     const { port } = this.#control.address() as AddressInfo;
     const report = (words: string) => `exec curl -sS --fail-with-body --data "${words}" http://127.0.0.1:${port}/`;
     this.shim('systemctl', report('$*'));
-    // Lines are written half a second later.
+    // The log is written with a delay of half a second.
     this.shim('journalctl', `sleep 1; ${report('journal')}`);
     this.shim('nginx', `exec /usr/sbin/nginx -c ${this.#nginx.folder}/nginx.conf -p ${this.#nginx.folder} "$@"`);
     this.shim('scp', `exec cp "$2" ${join(folder, 'far')}/`);
@@ -104,12 +103,12 @@ export class OperatedMachine {
     };
   }
 
-  /** A program that stands for one of the system. */
+  /** Replaces a system program by a script. */
   shim(name: string, script: string): void {
     writeFileSync(join(this.folder, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   }
 
-  /** A text of the page as it is here. */
+  /** Replaces the addresses of the page by those of the test. */
   adaptToTest(text: string): string {
     return this.instead.reduce((result, [original, replacement]) => result.replaceAll(original, replacement), text);
   }
@@ -127,7 +126,7 @@ export class OperatedMachine {
     return { ...read('settings.env'), ...read('secrets.env') };
   }
 
-  /** Variables that are exported are there for the next text. */
+  /** Exported variables are kept for the next commands. */
   type(text: string): Promise<ProcessResult> {
     const environmentFile = join(this.folder, '.environment');
     const script = `set -e\n${this.adaptToTest(this.functions)}\n${this.adaptToTest(text)}\nenv -0 > '${environmentFile}'`;

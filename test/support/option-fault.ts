@@ -1,4 +1,4 @@
-/** What is wrong with the options of a command, in one line. @param error what `parseArgs` threw. */
+/** Describes a fault of the options of a command in one line. @param error the error of `parseArgs`. */
 export function describeOptionError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const unknown = /^Unknown option '([^']+)'/.exec(message)?.[1];

@@ -2,21 +2,21 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** An mdoc as somebody else reads it; bytes are base64url. */
+/** An mdoc as an independent library parses it; bytes are base64url. */
 export type ReadMdoc = {
   readonly docType: string;
   readonly elements: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly deviceKey: Readonly<Record<string, string>>;
-  /** How many checks it passed. */
+  /** Number of passed checks. */
   readonly checks: number;
 };
 
-/** What a reader made of a text, or why it made nothing of it. */
+/** The claims that a library read, or the reason of its rejection. */
 export type OracleVerdict =
   | { readonly claims: Readonly<Record<string, unknown>>; readonly refused?: undefined }
   | { readonly claims?: undefined; readonly refused: string };
 
-/** Other people's readers of credentials. @throws Error for what they refuse. */
+/** Independent libraries that verify credentials. @throws Error when they reject the input. */
 export type Oracles = {
   /** Many presentations at once; anchors are DER in standard base64, `lists` are status list tokens by address. */
   judgeSdJwtVcs(
@@ -40,8 +40,8 @@ export type Oracles = {
 const folder = new URL('../oracles/', import.meta.url);
 
 /**
- * They have a lockfile of their own, since the service shares no code with them.
- * @returns undefined where they are not installed; where nothing may be skipped that is an error.
+ * The libraries have their own lockfile, since the service shares no code with them.
+ * @returns undefined when they are not installed, which throws when no test may be skipped.
  */
 export function loadOracles(): Oracles | undefined {
   if (existsSync(new URL('node_modules', folder))) {

@@ -11,7 +11,7 @@ const PROGRAM = '/usr/sbin/pgbouncer';
 /** The Debian package `pgbouncer` is installed. */
 export const hasPgBouncer = () => existsSync(PROGRAM);
 
-/** A PgBouncer of its own in front of one PostgreSQL database. */
+/** A PgBouncer in front of one PostgreSQL database. */
 export class PgBouncer {
   readonly #process: ChildProcess;
   readonly #folder: string;

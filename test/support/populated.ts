@@ -14,7 +14,7 @@ import { sharedRegistrar } from './registrar.ts';
 import { certify, pem } from './test-certificates.ts';
 import { type Callable, createTenant, type TestService } from './test-service.ts';
 
-/** Ids of things in one tenant, as administrators name them. */
+/** Ids of the resources of one tenant. */
 export type TenantIds = {
   readonly tenant: string;
   readonly client: string;
@@ -22,47 +22,47 @@ export type TenantIds = {
   readonly credential: string;
   readonly presentation: string;
   readonly trustList: string;
-  /** What the list was before it was changed. */
+  /** The previous version of the list. */
   readonly trustListVersion: string;
-  /** A list of somebody else, of which a signer waits to be confirmed. */
+  /** A followed external list with a pending signer. */
   readonly followedList: string;
-  /** Of credentials that were issued. */
+  /** The status list of the issued credentials. */
   readonly statusList: string;
-  /** Both are over, so their event streams end at once. */
+  /** Both sessions have ended, so their event streams end at once. */
   readonly issuance: string;
   readonly verification: string;
   /** A deferred transaction that waits for the backend. */
   readonly deferred: string;
 };
 
-/** What a wallet of the tenant holds. */
+/** Values that a wallet of the tenant holds. */
 export type WalletArtefacts = {
-  /** Neither is used up. */
+  /** Both are unused. */
   readonly code: string;
   readonly nonce: string;
   readonly offerId: string;
-  /** The same offer, for the user. */
+  /** The offer page of the same offer. */
   readonly pageId: string;
   readonly requestId: string;
-  /** For a page. */
+  /** A request for the Digital Credentials API. */
   readonly dcApiId: string;
-  /** Pushed by this wallet and not decided on. */
+  /** Pushed by this wallet, not yet approved. */
   readonly requestUri: string;
   readonly accessToken: string;
   readonly listId: string;
   readonly vctId: string;
   readonly trustListId: string;
-  /** Of its credentials, as its addresses name it. */
+  /** The CA in the addresses of its certificates. */
   readonly authorityId: string;
-  /** The same at the chained authorization server. */
+  /** A pushed request at the chained authorization server. */
   readonly chainedRequestUri: string;
-  /** Of a login at the upstream provider that the user has not finished, and the cookie of its browser. */
+  /** An unfinished login at the upstream provider, and the cookie of its browser. */
   readonly loginState: string;
   readonly loginCookie: string;
-  /** Of a login that the user has finished, without an answer about the wallet, and the cookie of its browser. */
+  /** A finished login without the confirmation of the wallet, and the cookie of its browser. */
   readonly confirmation: string;
   readonly confirmationCookie: string;
-  /** Of the deferred transaction. */
+  /** The id of the deferred transaction. */
   readonly transactionId: string;
   readonly notificationId: string;
 };
@@ -75,7 +75,7 @@ export type PopulatedTenant = {
   readonly artefacts: WalletArtefacts;
 };
 
-/** A backend's key; it may stand in no answer. */
+/** A key of a backend, which no response may contain. */
 export const WEBHOOK_KEY = 'webhook-key-that-nobody-is-told';
 export const UPSTREAM_SECRET = 'upstream-secret-that-nobody-is-told';
 const webhook = { url: 'https://backend.example/hook', auth: { type: 'apiKey', config: { headerName: 'X-Api-Key', value: WEBHOOK_KEY } } };
@@ -117,7 +117,7 @@ export const claimsWebhookOffer = (credential: string) => ({
   credentialClaims: { [credential]: { type: 'webhook', webhook } },
 });
 
-/** A tenant with one of everything. Every id that can be chosen begins with the id of the tenant. */
+/** Creates a tenant with one resource of each kind. Every configurable id begins with the id of the tenant. */
 export async function populate(service: TestService, id: string): Promise<PopulatedTenant> {
   const { token } = await createTenant(service, id);
   const ids = {
@@ -131,10 +131,10 @@ export async function populate(service: TestService, id: string): Promise<Popula
   const post = (path: string, json: object) => createResource(service, token, path, json);
   await post('/client', { clientId: ids.client, roles: ['presentation:request'] });
   await post('/key-chain', { id: ids.keyChain, usages: ['signing', 'access'] });
-  // Nobody listens there; what needs the upstream provider fails at once.
+  // The upstream provider is unreachable, so its calls fail at once.
   const upstream = { issuer: 'http://127.0.0.1:9', clientId: id, clientSecret: UPSTREAM_SECRET };
   const display = [{ name: `Issuer ${id}`, locale: 'en' }];
-  // With the switch off, a wallet that proved nothing hears of that failure; it would be a page of 503 otherwise.
+  // With the setting off, an unattested wallet receives that failure instead of a 503 page.
   await post('/issuer/config', { display, chainedAs: { upstream, confirmUnverifiedWallets: false } });
   await post('/issuer/credentials', credentialBody(ids.credential, ids.keyChain));
   await post('/verifier/config', presentationBody(ids.presentation, ids.keyChain));
@@ -154,7 +154,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
   if (answer.status !== 200) throw new Error(`credential: ${answer.text}`);
   const [jwt = ''] = answer.body.credentials[0].credential.split('~');
   const { status } = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
-  // The first reader of a list has its token made, which its record tells of.
+  // The first request for a list creates its token, which its record shows.
   await service.call('GET', status.status_list.uri);
 
   const rejection = await post('/verifier/offer', { response_type: 'uri', requestId: ids.presentation });
@@ -205,7 +205,7 @@ export async function populate(service: TestService, id: string): Promise<Popula
 const [PINNED_SIGNER, NEXT_SIGNER] = await Promise.all([certify({ name: 'Before' }), certify({ name: 'After' })]);
 export const NEXT_FINGERPRINT = thumbprintOf(NEXT_SIGNER.certificate);
 
-/** Names a trust list of somebody else, of which a release came that another one signed. @param role whose business it is. */
+/** Adds an external trust list with a release by a new signer. @param role role that manages the list. */
 export async function addPendingSigner(
   service: TestService,
   token: string,
@@ -238,7 +238,7 @@ async function caIdOf(service: TestService, token: string): Promise<string> {
   return Buffer.from(keyHash, 'base64url').toString('hex');
 }
 
-/** A deferred transaction as the claims webhook of a backend brings it about. */
+/** Creates a deferred transaction as a claims webhook does. */
 export async function createDeferred(
   { service }: TestService,
   tenantId: string,
@@ -277,14 +277,14 @@ export async function createDeferred(
   return id;
 }
 
-/** Ends a presentation the way a wallet does whose user says no. */
+/** Declines a presentation as a wallet does. */
 async function rejectRequest(wallet: RawWallet, uri: string): Promise<void> {
   const requestUri = new URL(uri).searchParams.get('request_uri') ?? '';
   const { text } = await wallet.service.call('GET', requestUri);
   const { state } = JSON.parse(Buffer.from(text.split('.')[1] ?? '', 'base64url').toString());
   const form = { state, error: 'access_denied' };
   const answer = await wallet.service.call('POST', requestUri.replace('/request/', '/response/'), { form });
-  if (answer.status !== 200) throw new Error(`refusal: ${answer.text}`);
+  if (answer.status !== 200) throw new Error(`rejection: ${answer.text}`);
 }
 
 /** The body of a 201. */
@@ -295,7 +295,7 @@ export async function createResource(service: Callable, token: string, path: str
   return answer.body;
 }
 
-/** A client with these rights, and its token. */
+/** Creates a client with these rights. @returns its token. */
 export async function addClient(
   { service, token }: Pick<PopulatedTenant, 'service' | 'token'>,
   clientId: string,

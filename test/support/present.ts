@@ -19,14 +19,14 @@ export type FetchedRequest = {
   readonly payload: JsonProperties;
 };
 
-/** Header and payload of a compact token, unverified. */
+/** Decodes header and payload of a compact token without verification. */
 export function decode(text: string): { header: JsonProperties; payload: JsonProperties } {
   const [header = '', payload = ''] = text.split('.');
   const parsePart = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString()) as JsonProperties;
   return { header: parsePart(header), payload: parsePart(payload) };
 }
 
-/** Checks an ES256 token with the leaf of its `x5c`, by other means than the product's. */
+/** Verifies an ES256 token with the leaf of its `x5c`, independently of the product. */
 export function verifyWithLeaf(text: string): X509Certificate {
   const { header } = decode(text);
   const leaf = new X509Certificate(Buffer.from(header['x5c'][0], 'base64'));
@@ -39,8 +39,8 @@ export function verifyWithLeaf(text: string): X509Certificate {
 
 type Issuer = { readonly id: string; readonly token: string };
 
-/** Offers a credential and collects it. */
-/** @param isPatient whether the wallet goes on when its fetch is on record only, as one does whose user reads the offer. */
+/** Creates an offer and redeems it. */
+/** @param isPatient whether the wallet waits until its fetch of the offer is stored. */
 export async function issue(
   service: TestService,
   tenant: Issuer,
@@ -49,22 +49,22 @@ export async function issue(
   isPatient = false,
 ): Promise<HeldCredential> {
   const json = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: [configurationId], ...offer };
-  const made = await service.call('POST', '/issuer/offer', { token: tenant.token, json });
-  expect(made.status, made.text).to.equal(201);
+  const offerResponse = await service.call('POST', '/issuer/offer', { token: tenant.token, json });
+  expect(offerResponse.status, offerResponse.text).to.equal(201);
   const wallet = new RawWallet(service, tenant.id);
   const holder = newKey();
   if (isPatient) {
-    await wallet.code(made.body.uri);
-    const session = await service.call('GET', `/session/${made.body.session}`, { token: tenant.token });
+    await wallet.code(offerResponse.body.uri);
+    const session = await service.call('GET', `/session/${offerResponse.body.session}`, { token: tenant.token });
     expect(session.body.status).to.equal('fetched');
   }
-  const accessToken = await wallet.accessToken(made.body.uri);
+  const accessToken = await wallet.accessToken(offerResponse.body.uri);
   const credentialResponse = await wallet.request(accessToken, configurationId, { key: holder });
   expect(credentialResponse.status, credentialResponse.text).to.equal(200);
-  return { text: credentialResponse.body.credentials[0].credential, holder, session: made.body.session };
+  return { text: credentialResponse.body.credentials[0].credential, holder, session: offerResponse.body.session };
 }
 
-/** Asks for a presentation and fetches the request as a wallet does. */
+/** Creates a presentation request and fetches it as a wallet does. */
 export async function requestPresentation(
   service: TestService,
   token: string,
@@ -111,7 +111,7 @@ export async function encryptResponse(request: Pick<FetchedRequest, 'payload'>, 
     .encrypt(await importJWK(jwk, 'ECDH-ES'));
 }
 
-/** The right form for the mode that was asked for. */
+/** The form of a response in the requested response mode. */
 export async function responseForm(request: FetchedRequest, vpToken: unknown): Promise<Record<string, string>> {
   const { state, response_mode: responseMode } = request.payload;
   if (responseMode === 'direct_post') return { vp_token: JSON.stringify(vpToken), state };
@@ -122,7 +122,7 @@ export function postResponse(service: TestService, request: FetchedRequest, form
   return service.call('POST', request.payload['response_uri'], { form });
 }
 
-/** Answers the one query of the request with one credential. */
+/** Answers the single query of the request with one credential. */
 export async function present(service: TestService, request: FetchedRequest, credential: HeldCredential): Promise<Answer> {
   const [query] = request.payload['dcql_query'].credentials;
   return postResponse(service, request, await responseForm(request, { [query.id]: [bindToRequest(request, credential)] }));
@@ -145,7 +145,7 @@ export class Shop {
   readonly backend: Backend;
   readonly acme: Issuer;
   readonly token: string;
-  /** The certification authority of the issuer, PEM. */
+  /** The CA certificate of the issuer, PEM. */
   readonly anchor: string;
 
   private constructor(disclosureParts: Pick<Shop, 'service' | 'backend' | 'acme' | 'token' | 'anchor'>) {
@@ -156,7 +156,9 @@ export class Shop {
     this.anchor = disclosureParts.anchor;
   }
 
-  /** With the presentation configuration `check` and two credentials; `card-status` has a revocable status. */
+  /**
+   * Creates the presentation configuration `check` and two credential configurations; `card-status` has a revocable status.
+   */
   static async open(issuer: Record<string, unknown> = {}, startService = () => startTestService()): Promise<Shop> {
     const service = await startService();
     const backend = await Backend.start();
@@ -175,7 +177,7 @@ export class Shop {
     return shop;
   }
 
-  /** @returns the same tenants and configurations on a service whose database is a copy of this one's. */
+  /** @returns the same tenants on a service whose database is a copy. */
   async withService(service: TestService): Promise<Shop> {
     return new Shop({ ...this, service, backend: await Backend.start() });
   }
@@ -189,7 +191,7 @@ export class Shop {
     return this.service.call(method, path, { token, ...(json === undefined ? {} : { json }) });
   }
 
-  /** Writes a presentation configuration that trusts the issuer unless it says otherwise. */
+  /** Creates a presentation configuration that trusts the issuer by default. */
   async configure(changes: object): Promise<void> {
     const defaults = { dcql_query: QUERY, trustAnchors: [{ certificate: this.anchor }], values: 'requested' };
     const response = await this.call('POST', '/verifier/config', { ...defaults, ...changes });
@@ -226,7 +228,7 @@ export type PresentationRequest = {
   readonly client_metadata: { readonly jwks: { readonly keys: readonly (Record<string, string> & { kid: string })[] } };
 };
 
-/** What a request object says; its signature is somebody else's test. */
+/** Fetches a request object; another test verifies its signature. */
 export async function fetchRequest(service: TestService, uri: string): Promise<PresentationRequest> {
   const requestUri = new URL(uri).searchParams.get('request_uri') ?? '';
   const answer = await service.call('GET', requestUri);
@@ -234,7 +236,7 @@ export async function fetchRequest(service: TestService, uri: string): Promise<P
   return JSON.parse(Buffer.from(answer.text.split('.')[1] ?? '', 'base64url').toString());
 }
 
-/** The form of a right answer: the credential with all its disclosures, bound to the request and encrypted. */
+/** The form of a valid response: the credential with all its disclosures, bound to the request and encrypted. */
 export async function makeResponse(request: PresentationRequest, credential: string, holder: HolderKey): Promise<Record<string, string>> {
   const binding = makeJwt(
     holder,

@@ -5,7 +5,7 @@ import { minimalEnvironment } from './compile-cache.ts';
 import { WAIT_TIMEOUT_MS } from './patience.ts';
 import { builtProgram } from './start-options.ts';
 
-/** Says in one line what the commands of a page want that is not here; with `CI=true` that is a failure. */
+/** Prints the missing programs of a page in one line; with `CI=true` that throws. */
 export function hasPrograms(page: string, names: readonly string[]): boolean {
   const missingPrograms = names.filter((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0);
   if (missingPrograms.length === 0) return true;
@@ -19,7 +19,7 @@ type Environment = Readonly<Record<string, string>>;
 
 const moduleUrl = (command: string) => new URL(`../../bootstrap/${command}.ts`, import.meta.url);
 
-/** A program of `bootstrap/` as a process of its own. */
+/** Runs a program of `bootstrap/` as a separate process. */
 export function runProcess(command: string, args: readonly string[], environment: Environment): Promise<ProcessResult> {
   return new Promise((resolve) => {
     const env = { ...minimalEnvironment(), ...environment };
@@ -40,10 +40,7 @@ class ProcessExit {
 let runs = 0;
 let previousRun: Promise<unknown> = Promise.resolve();
 
-/**
- * The same within this process, which has loaded all that it needs: another process would take most of a second for that.
- * That a command works as a process is to be shown by `runProcess` once.
- */
+/** Runs a command within this process, which saves most of a second. One test of each command uses `runProcess` instead. */
 export function runCommand(command: string, args: readonly string[], environment: Environment): Promise<ProcessResult> {
   const run = previousRun.then(() => runInProcess(command, args, environment));
   previousRun = run.catch(() => {});
@@ -68,7 +65,7 @@ async function runInProcess(command: string, args: readonly string[], environmen
     console.error = (text: string) => {
       output.stderr += `${text}\n`;
     };
-    // Another address is another module: its statements run again, those of what it imports do not.
+    // A new query in the module URL runs the module again, but not its imports.
     await import(`${address}?run=${++runs}`);
     return { code: Number(process.exitCode ?? 0), ...output };
   } catch (thrownError) {
@@ -82,7 +79,7 @@ async function runInProcess(command: string, args: readonly string[], environmen
 
 export type RunningProgram = {
   readonly child: ChildProcess;
-  /** All that it has said so far, on both ways. */
+  /** Its output so far, standard output and error. */
   output(): string;
   /** @returns its exit code; null when a signal ended it. */
   readonly ended: Promise<number | null>;
@@ -90,7 +87,7 @@ export type RunningProgram = {
 
 const runningPrograms = new Set<ChildProcess>();
 
-/** A program of a package, an image or a unit, with nothing in its environment but what is given. */
+/** Starts a program with exactly the given environment. */
 export function startProgram(
   command: string,
   args: readonly string[],
@@ -120,7 +117,7 @@ export function startProgram(
   return { child, ended, output: () => output };
 }
 
-/** @returns the exit code and all that was said. */
+/** @returns the exit code and the output. */
 export async function runProgram(
   ...parameters: Parameters<typeof startProgram>
 ): Promise<{ readonly code: number | null; readonly output: string }> {
@@ -129,7 +126,7 @@ export async function runProgram(
   return { code, output: program.output() };
 }
 
-/** @returns when `address` answers with `status`, or throws with what the program has said. */
+/** Waits until `address` answers with `status`. @throws Error with the output of the program. */
 export async function waitForAnswer(
   program: RunningProgram,
   address: string,
@@ -146,7 +143,7 @@ export async function waitForAnswer(
   }
 }
 
-/** What a test that failed left running. */
+/** Stops programs that a failed test left running. */
 export async function stopPrograms(): Promise<void> {
   for (const child of runningPrograms) child.kill('SIGKILL');
   while (runningPrograms.size > 0) await setTimeout(20);

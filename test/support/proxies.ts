@@ -1,17 +1,17 @@
 import { createServer, connect as dial, type Socket } from 'node:net';
 
-/** What a service asked of PostgreSQL. */
+/** Traffic between a service and PostgreSQL. */
 export type Traffic = {
-  /** How often it waited for an answer. */
+  /** Number of times that the service waited for an answer. */
   readonly roundTrips: number;
   readonly statements: number;
-  /** Transactions that write, each of which waits for the disk. */
+  /** Writing transactions, each of which waits for the disk. */
   readonly commits: number;
-  /** Of what it sent. */
+  /** Sent bytes. */
   readonly bytes: number;
 };
 
-/** Stands between a service and PostgreSQL and counts what the service asks. */
+/** A proxy before PostgreSQL that counts the traffic. */
 export type CountingProxy = {
   /** The address of the database, through the proxy. */
   readonly url: string;
@@ -69,10 +69,10 @@ export async function countingProxy(url: string): Promise<CountingProxy> {
   };
 }
 
-/** Follows the messages of one connection (PostgreSQL manual, sections 55.2 and 55.7). */
+/** Parses the messages of one connection (PostgreSQL manual, sections 55.2 and 55.7). */
 class ConnectionReader {
   readonly #add: (delta: Partial<Traffic>) => void;
-  /** Texts of what was prepared, by name. */
+  /** Texts of prepared statements by name. */
   readonly #prepared = new Map<string, string>();
   #bound = '';
   #isOpen = false;
@@ -88,7 +88,7 @@ class ConnectionReader {
     else if (type === 'B') this.#bound = this.#prepared.get(text(Buffer.byteLength(text(0)) + 1)) ?? '';
     else if (type === 'E') this.#execute(this.#bound);
     else if (type === 'Q') this.#execute(text(0));
-    // After these two a client waits.
+    // A client waits after these two messages.
     if (type === 'S' || type === 'Q') this.#add({ roundTrips: 1 });
   }
 
@@ -109,7 +109,7 @@ class ConnectionReader {
   }
 }
 
-/** Gives each message of a client to the reader; the first one, which starts the connection, has no type. */
+/** Passes each message of a client to the reader; the startup message has no type. */
 function messages(reader: ConnectionReader): (bytes: Buffer) => void {
   let remainder: Buffer = Buffer.alloc(0);
   let hasStarted = false;
@@ -127,11 +127,11 @@ function messages(reader: ConnectionReader): (bytes: Buffer) => void {
   };
 }
 
-/** What stands between a service and a server, and can be cut like a cable. */
+/** A proxy before a server whose connections can be cut. */
 export type CuttingProxy = {
   /** The address of the server, through the proxy. */
   readonly url: string;
-  /** Ends all connections; new ones end at once until `mend`. */
+  /** Closes all connections, and new ones until `restore`. */
   cut(): void;
   restore(): void;
   end(): Promise<void>;
@@ -182,24 +182,23 @@ export async function cuttingProxy(url: string): Promise<CuttingProxy> {
   };
 }
 
-/** What stands between a service and its database, and can go silent without closing anything. */
+/** A proxy before a database that can stop forwarding without closing connections. */
 export type HangingProxy = {
   /** The address of the database, through the proxy. */
   readonly url: string;
   /**
-   * From now on nothing passes on the connections that are there, for ever, as if somebody between had forgotten them. New
-   * ones are taken in and not answered until `forward`.
-   * @param mode `answers`: what is said to the database still arrives there.
+   * Stops forwarding on the open connections permanently. New ones are accepted and not answered until `forward`.
+   * @param mode `answers`: data to the database is still forwarded.
    */
   hang(mode?: 'everything' | 'answers'): void;
-  /** Loses the answers from the moment on at which the database is told this. */
+  /** Drops all answers once the client has sent this text. */
   dropAnswersAfter(marker: string): void;
-  /** New connections are passed on again. */
+  /** Forwards new connections again. */
   forward(): void;
   end(): Promise<void>;
 };
 
-type ConnectionPair = { near: Socket; far: Socket | undefined; isDeaf: boolean; isDumb: boolean };
+type ConnectionPair = { client: Socket; upstream: Socket | undefined; isDeaf: boolean; isDumb: boolean };
 
 export async function hangingProxy(url: string): Promise<HangingProxy> {
   const target = new URL(url);
@@ -215,7 +214,7 @@ export async function hangingProxy(url: string): Promise<HangingProxy> {
   };
   const server = createServer((client) => {
     const upstream = isHanging ? undefined : dial(Number(target.port || 5432), target.hostname);
-    const pair: ConnectionPair = { near: client, far: upstream, isDeaf: isHanging, isDumb: isHanging };
+    const pair: ConnectionPair = { client: client, upstream: upstream, isDeaf: isHanging, isDumb: isHanging };
     pairs.add(pair);
     for (const socket of [client, upstream]) socket?.on('error', () => {});
     client.on('data', (bytes) => {
@@ -223,7 +222,7 @@ export async function hangingProxy(url: string): Promise<HangingProxy> {
       if (!pair.isDeaf) upstream?.write(bytes);
     });
     upstream?.on('data', (bytes) => pair.isDumb || client.write(bytes));
-    // The database does not learn that its caller has gone.
+    // The database does not notice that its client disconnected.
     client.on('close', () => pair.isDeaf || pair.isDumb || upstream?.destroy());
     upstream?.on('close', () => pair.isDumb || client.destroy());
   });
@@ -242,7 +241,7 @@ export async function hangingProxy(url: string): Promise<HangingProxy> {
     },
     async end() {
       const closed = new Promise<unknown>((resolve) => server.close(resolve));
-      for (const { near: client, far: upstream } of pairs) {
+      for (const { client, upstream } of pairs) {
         client.destroy();
         upstream?.destroy();
       }

@@ -2,8 +2,8 @@ import { argon2Sync, randomBytes } from 'node:crypto';
 import type { Secrets } from '../../application/ports/secrets.ts';
 
 /**
- * Makes the hashes of new secrets cheap. A hash says what it costs, so that each process verifies these as it does any
- * other; what a hash has to cost is proved by the contract of the port.
+ * Makes the hashes of new secrets cheap. A hash contains its cost, so every process can verify it; the contract of the port
+ * tests the real cost.
  */
 export function useCheapSecretHashes(secrets: Secrets): void {
   secrets.hash = async (secret) => {

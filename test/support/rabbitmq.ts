@@ -10,32 +10,33 @@ import { WAIT_TIMEOUT_MS } from './patience.ts';
 import { certify, pem } from './test-certificates.ts';
 
 const run = promisify(execFile);
-/** Where packages put the scripts that run the server as whoever calls them. */
+/** Folders of the scripts that run the server under the calling account. */
 const FOLDERS = ['/usr/lib/rabbitmq/bin', '/opt/rabbitmq/sbin', '/opt/homebrew/opt/rabbitmq/sbin'];
 
 /** A RabbitMQ server of a test file, on loopback and free ports. */
 export type RabbitMq = {
   readonly url: string;
-  /** The same by TLS, and the file of the authority that certified it. */
+  /** The TLS address and the CA file. */
   readonly tls: { readonly url: string; readonly ca: string };
-  /** What a shell needs so that `rabbitmqctl` means this server. */
+  /** Environment variables for `rabbitmqctl` with this server. */
   readonly environment: Readonly<Record<string, string>>;
   control(...args: string[]): Promise<string>;
-  /** A connection beside the service. The one who opens it closes it. */
+  /** Opens a connection for the test, which must close it. */
   connect(): Promise<ChannelModel>;
-  /** Ends it as a power failure would, once the queues and bindings of before are on its disk: RabbitMQ confirms them up to two seconds earlier. */
+  /**
+   * Kills it as a power failure does, once queues and bindings are on disk: RabbitMQ confirms them up to two seconds
+   * earlier.
+   */
   kill(): Promise<void>;
-  /** With what it had stored. */
+  /** Restarts it with its stored data. */
   restart(): Promise<void>;
-  /** Its disk is as good as full, so it takes nothing from those who send. */
+  /** Raises the disk alarm, so that it accepts no messages. */
   block(): Promise<void>;
   unblock(): Promise<void>;
   stop(): Promise<void>;
 };
 
-/**
- * @returns undefined where there is none, which a line says; with `CI=true` that is an error.
- */
+/** @returns undefined without RabbitMQ, and prints one line; with `CI=true` that throws. */
 export async function startRabbitMq(): Promise<RabbitMq | undefined> {
   const scripts = FOLDERS.find((folder) => existsSync(join(folder, 'rabbitmq-server')));
   if (scripts !== undefined) return startFrom(scripts);
@@ -56,7 +57,7 @@ async function startFrom(scripts: string): Promise<RabbitMq> {
   };
   process.once('exit', killAll);
   const spawnProgram = (file: string, args: readonly string[]) => {
-    // In a group of its own, with what it starts.
+    // In a separate process group with its children.
     const child = spawn(file, args, { cwd: folder, env: environment, stdio: 'ignore', detached: true });
     children.add(child);
     child.once('exit', () => children.delete(child));
@@ -166,7 +167,7 @@ async function writeSettings(folder: string, ports: Ports) {
     HOME: folder,
     LC_ALL: 'C.UTF-8',
     ERL_CRASH_DUMP_BYTES: '0',
-    // The script becomes the server, so that its process id is that of the server.
+    // The script uses `exec`, so its process id is that of the server.
     RUNNING_UNDER_SYSTEMD: 'true',
     RABBITMQ_NODENAME: `test${ports.nodes}@localhost`,
     RABBITMQ_DIST_PORT: String(ports.nodes),
@@ -181,7 +182,7 @@ async function writeSettings(folder: string, ports: Ports) {
   return { environment, ca };
 }
 
-/** Waits until `attempt` says yes. @param about what an error tells besides. */
+/** Waits until `attempt` returns true. @param describeState details for the error message. */
 export async function waitUntil(
   description: string,
   attempt: () => boolean | Promise<boolean>,

@@ -4,7 +4,7 @@ import { OrmStore } from '../../adapters/persistence/orm-store.ts';
 import { stepsOf } from '../contract/store/steps.ts';
 import { type RaceKeys, race } from './races.ts';
 
-/** One of two processes over the same database: runs the race at a given time and prints what it achieved. */
+/** One of two processes on the same database: runs the race at a given time and prints its result. */
 export type Assignment = {
   readonly url: string;
   readonly masterSecret: string;

@@ -13,7 +13,7 @@ import { type Answer, type CallOptions, createTenant, dataFolderOf, ROOT, startT
 
 export type SecondProcess = { readonly address: string; stop(): Promise<void> };
 
-/** The service once more, as a process of its own: same database, same secrets, same public address. */
+/** Starts a second process of the service with the same database, secrets and public address. */
 export async function startSecondProcess(environment: Readonly<Record<string, string>>): Promise<SecondProcess> {
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;
@@ -55,7 +55,7 @@ async function isHealthy(address: string): Promise<boolean> {
   }
 }
 
-/** The same service, whose calls go to each of the processes in turn; its public address stays the first one's. */
+/** The service with its calls distributed round-robin; the public address is that of the first process. */
 export function distributeCalls(service: TestService, otherAddresses: readonly string[]): TestService {
   const addresses = [service.address, ...otherAddresses];
   let nextIndex = 0;
@@ -71,7 +71,7 @@ export function distributeCalls(service: TestService, otherAddresses: readonly s
 
 const MASTER_SECRET = 'a master secret for the races 0123456789';
 
-/** One database and one or two processes over it; calls go to the processes in turn. */
+/** One database with one or two processes; calls are distributed round-robin. */
 export type RaceContext = {
   readonly service: TestService;
   /** One per process. */
@@ -95,7 +95,7 @@ export function prepareSessions(
 export const callInParallel = <T>(count: number, call: (index: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => call(index)));
 
-/** How often each outcome came: its status, with the error where there is one. */
+/** Counts responses by status and error code. */
 export function countOutcomes(answers: readonly Answer[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, body } of answers) {
@@ -105,13 +105,12 @@ export function countOutcomes(answers: readonly Answer[]): Record<string, number
   return counts;
 }
 
-/** What is raced, and its tests. */
+/** Subject and tests of a race suite. */
 export type RaceSuite = readonly [subject: string, define: (racing: () => RaceContext) => void];
 
 /**
- * Defines the tests of all suites for a kind of database: on SQLite, which belongs to one process, for one, on PostgreSQL for two, of
- * which each gets half of the calls and so races within itself, too. Starting processes takes longer than most suites, so all suites
- * have the same ones, each with a tenant of its own.
+ * Defines the tests of all suites for a kind of database: one process on SQLite, two on PostgreSQL. All suites share the
+ * processes, since starting them takes longer than most suites, and use separate tenants.
  */
 export function describeRaces(kind: DatabaseKind, suites: readonly RaceSuite[]): void {
   const processes = kind.name === 'sqlite' ? 1 : 2;
@@ -163,14 +162,14 @@ async function prepare(id: string, firstService: TestService, otherAddresses: re
   return { service, addresses: [firstService.address, ...otherAddresses], token, wallet: new RawWallet(service, id) };
 }
 
-/** Where a credential says that its status stands. */
+/** The status reference of a credential. */
 export type StatusEntry = { readonly idx: number; readonly uri: string };
 
 export const decodePayload = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
 
 export const statusEntryOf = (credential: string): StatusEntry => decodePayload(credential).status.status_list;
 
-/** The entries of a list as everybody can read them at one of the processes. */
+/** Reads the entries of a published list at one of the processes. */
 export async function readStatusList({ service, addresses }: RaceContext, process: string, uri: string) {
   const address = uri.replace(addresses[0] ?? '', process);
   const answer = await fetch(address);

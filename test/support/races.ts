@@ -7,18 +7,18 @@ import { batchIssuance, grantRedemption, responseDelivery, stepsOf } from '../co
 
 const isDone = ({ done }: CommitResult) => done;
 
-/** What all runners of a race know; the rows it names exist already. */
+/** Keys of existing rows for all runners of a race. */
 export type RaceKeys = {
   readonly tenantId: TenantId;
   readonly grantId: string;
-  /** Hash of the value that all try to use. */
+  /** Hash of the contested single-use value. */
   readonly hash: string;
   readonly claimedSessionId: SessionId;
   readonly issuedSessionId: SessionId;
   readonly listId: string;
 };
 
-/** What one runner, with `count` callers at once, achieved. */
+/** Result of one runner with `count` concurrent callers. */
 export type RaceResult = {
   readonly consumed: number;
   readonly remembered: number;

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 
 export type RawRequest = {
   readonly method: string;
-  /** As it goes over the wire; nothing is normalized. */
+  /** Sent unchanged, without normalization. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly body?: string | Buffer;
@@ -17,10 +17,10 @@ export type RawAnswer = {
 
 const agent = new Agent({ keepAlive: true, maxSockets: 8 });
 
-/** One request that no client library puts right. Event streams are left after their headers. */
+/** Sends a request without normalization by a client library. Event streams are closed after their headers. */
 export function send(address: string, { method, path, headers, body }: RawRequest): Promise<RawAnswer> {
   const { hostname, port } = new URL(address);
-  // Without a length the body of a GET would be read as another request.
+  // Without a Content-Length the body of a GET would be parsed as another request.
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   return new Promise((resolve, reject) => {
     const clientRequest = request(

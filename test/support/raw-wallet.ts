@@ -11,7 +11,7 @@ export function newKey(namedCurve: 'P-256' | 'P-384' = 'P-256'): HolderKey {
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** A JWT of any header and payload, signed with ES256; the tests bend single members. */
+/** Signs any header and payload as a JWT with ES256. */
 export function makeJwt(key: HolderKey, header: object, payload: object): string {
   const input = `${encode(header)}.${encode(payload)}`;
   return `${input}.${sign('sha256', Buffer.from(input), { key: key.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
@@ -21,7 +21,7 @@ export const now = () => Math.floor(Date.now() / 1000);
 
 export type Overrides = { readonly header?: Record<string, unknown>; readonly payload?: Record<string, unknown> };
 
-/** Removes members that are bent to undefined. */
+/** Applies overrides; undefined removes a property. */
 const withOverrides = (base: Record<string, unknown>, changes: Record<string, unknown> = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, value]) => value !== undefined));
 
@@ -44,7 +44,7 @@ export function keyProof(key: HolderKey, audience: string, nonce: string, overri
 
 export const CLIENT_ID = 'https://wallet.example';
 export const CODE_VERIFIER = 'GGc7MmiPX5kZMkQRwekwwLU_iPrtI2rGjLXL8JyQPXQ';
-/** What a wallet asks for, without saying for which credential. */
+/** An authorization request without a credential. */
 export const AUTHORIZATION_REQUEST = {
   response_type: 'code',
   client_id: CLIENT_ID,
@@ -56,7 +56,7 @@ export const AUTHORIZATION_REQUEST = {
 
 export const PRE_AUTHORIZED = 'urn:ietf:params:oauth:grant-type:pre-authorized_code';
 
-/** A wallet that does every step by hand, so that each can be done wrong. */
+/** A wallet that runs each step separately, so that each can be falsified. */
 export class RawWallet {
   readonly service: Callable;
   readonly tenant: string;
@@ -98,7 +98,7 @@ export class RawWallet {
     return answer.body.access_token as string;
   }
 
-  /** Pushes an authorization request for the offer behind a link; anything can be replaced or, by '', left out. */
+  /** Pushes an authorization request for the offer behind a link; parameters can be overridden or, by '', omitted. */
   async push(uri: string, scope: string, form: Record<string, string> = {}): Promise<string> {
     const { grants } = (await this.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
     const { issuer_state } = grants.authorization_code;
@@ -113,7 +113,7 @@ export class RawWallet {
     return this.service.call('POST', `/${this.tenant}/par`, { form: Object.fromEntries(fields), headers });
   }
 
-  /** Opens the page and presses a button. @returns where the browser is sent. */
+  /** Opens the approval page and submits a decision. @returns the redirect. */
   async decide(requestUri: string, decision = 'approve'): Promise<Answer> {
     const query = new URLSearchParams({ client_id: CLIENT_ID, request_uri: requestUri });
     const page = await this.service.call('GET', `/${this.tenant}/authorize?${query}`);
@@ -123,7 +123,7 @@ export class RawWallet {
     });
   }
 
-  /** The whole way from a pushed request to a code. */
+  /** Runs the flow from a pushed request to a code. */
   async authorize(requestUri: string): Promise<string> {
     const answer = await this.decide(requestUri);
     const location = answer.headers.get('location');
@@ -156,7 +156,7 @@ export class RawWallet {
     return (await this.service.call('POST', `/${this.tenant}/nonce`)).body.c_nonce as string;
   }
 
-  /** A credential request with a valid proof; anything can be replaced. */
+  /** Sends a credential request with a valid proof and overrides. */
   async request(
     token: string,
     configurationId: string,

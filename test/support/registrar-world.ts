@@ -5,7 +5,7 @@ import { type Answer, createTenant, startTestService, type TestService } from '.
 export const REGISTERED_QUERY = {
   credentials: [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: ['urn:pid:1'] }, claims: [{ path: ['given_name'] }] }],
 };
-/** The same as a registrar takes it down. */
+/** The query in the format of the registrar. */
 export const REGISTERED_CREDENTIALS = REGISTERED_QUERY.credentials.map(({ id: _id, ...credential }) => credential);
 
 /** A tenant of a service, and a registrar beside it. */
@@ -26,7 +26,7 @@ export class RegistrarWorld {
     return new RegistrarWorld(service, await TestRegistrar.start(), token);
   }
 
-  /** With a login at the registrar and a presentation configuration `check` that it has registered. */
+  /** Creates a tenant with a login at the registrar and a registered presentation configuration `check`. */
   static async openRegistered(): Promise<RegistrarWorld> {
     const registrarWorld = await RegistrarWorld.open();
     await registrarWorld.configure();
@@ -49,7 +49,7 @@ export class RegistrarWorld {
     expect(response.status, response.text).to.equal(201);
   }
 
-  /** Writes a presentation configuration that wants a registration certificate. */
+  /** Creates a presentation configuration with a registration certificate. */
   configurePresentation(id: string, registrationCert: object | null, changes: object = {}, token = this.token): Promise<Answer> {
     const json = { id, dcql_query: REGISTERED_QUERY, registrationCert, ...changes };
     return this.call('POST', '/verifier/config', json, token);
@@ -72,7 +72,7 @@ export class RegistrarWorld {
     return { header, payload };
   }
 
-  /** What the registrar does from now on is seen: nothing is remembered of what was. */
+  /** Clears the caches, so that changes of the registrar take effect. */
   clearCaches(): void {
     const { registrar } = this;
     registrar.answers.clear();
@@ -85,7 +85,7 @@ export class RegistrarWorld {
   }
 }
 
-/** A refusal of a member of the request. */
+/** Expects the rejection of a property of the request. */
 export function expectInvalid(answer: Answer, path: string, message = ''): void {
   expect([answer.status, answer.body?.code], answer.text).to.deep.equal([400, 'invalid_input']);
   expect(answer.body.errors[0].path, answer.text).to.equal(path);

@@ -14,21 +14,21 @@ type JsonProperties = Record<string, any>;
 export type RegistrarCall = {
   readonly method: string;
   readonly path: string;
-  /** Of the `Authorization` header. */
+  /** Token of the `Authorization` header. */
   readonly token: string;
   readonly body: JsonProperties | undefined;
 };
 
 export type Login = { readonly username: string; readonly authorization: string | undefined; readonly token: string };
 
-/** Instead of the answer to whatever path begins with the key. */
+/** Responses that replace the default ones, by path prefix. */
 export type RegistrarAnswer = (response: ServerResponse, request: IncomingMessage) => unknown;
 
-/** Removes members that are bent to undefined. */
+/** Applies overrides; undefined removes a property. */
 const withOverrides = (base: JsonProperties, changes: JsonProperties = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, value]) => value !== undefined));
 
-/** Whether access is wished for by whoever has the password, and what is issued to them; right unless it is bent. */
+/** A registrar with a login, which issues access and registration certificates; correct by default. */
 export class TestRegistrar {
   readonly url: string;
   readonly close: () => Promise<void>;
@@ -43,16 +43,16 @@ export class TestRegistrar {
   /** Seconds. */
   tokenLifetime = 600;
   parties: JsonProperties[] = [{ id: 'party-1', name: 'Acme', VAT: 'DE123456789' }];
-  /** Changes members of the next registration certificates. */
+  /** Overrides of the next registration certificates. */
   header: JsonProperties = {};
   payload: JsonProperties = {};
   /** Signs registration certificates. */
   signedBy: CertifiedKey;
-  /** Names the organization in access certificates. */
+  /** Organization identifier in access certificates. */
   organizationIdentifier: string | undefined = 'VATDE-123456789';
-  /** Whose key access certificates are for, instead of the one that was sent. */
+  /** Key of access certificates in place of the requested one. */
   otherKey: HolderKey['jwk'] | undefined;
-  /** End of access certificates. */
+  /** Expiry of access certificates. */
   accessCertificateExpiry: string | undefined;
   readonly #tokens = new Map<string, number>();
 
@@ -103,17 +103,19 @@ export class TestRegistrar {
     );
   }
 
-  /** Whatever was issued is forgotten, and so is every token. */
+  /** Revokes all access tokens. */
   revokeTokens(): void {
     this.#tokens.clear();
   }
 
-  /** Calls of one path. */
+  /** Returns the calls to one path. */
   callsTo(path: string): readonly RegistrarCall[] {
     return this.calls.filter((call) => call.path === path);
   }
 
-  /** A registration certificate for these credentials, and for what may be issued, as far as it is not bent. */
+  /**
+   * A registration certificate for these requested credentials and provided attestations, with the configured overrides.
+   */
   certificate(credentials: readonly JsonProperties[] | undefined, providedAttestations?: readonly JsonProperties[]): string {
     const iat = now();
     const header = { alg: 'ES256', typ: 'rc-wrp+jwt', x5c: [this.signedBy.certificate, this.ca.certificate], iat };
@@ -163,7 +165,7 @@ export class TestRegistrar {
     if (!isClient) return json(response, 401, { error: 'invalid_client' });
     if (form.get('grant_type') !== 'password') return json(response, 400, { error: 'unsupported_grant_type' });
     if (form.get('password') !== this.password) {
-      // A provider may well say more than it should.
+      // A provider may send more properties than required.
       return json(response, 400, { error: 'invalid_grant', error_description: `not ${form.get('password')}` });
     }
     const token = randomBytes(24).toString('base64url');
@@ -216,7 +218,7 @@ function json(response: ServerResponse, status: number, body: unknown): ServerRe
 
 let sharedInstance: Promise<TestRegistrar> | undefined;
 
-/** One for all who only want that there is one. It keeps no process alive. */
+/** A shared registrar for tests that only need one. It does not keep the process alive. */
 export function sharedRegistrar(): Promise<TestRegistrar> {
   sharedInstance ??= TestRegistrar.start();
   return sharedInstance;

@@ -1,6 +1,6 @@
 import type { CachedCaller, TenantCaller } from '../../application/caller.ts';
 
-/** The caller as a process remembers it; its rights are the same when they are judged anew. */
+/** The caller as a process caches it, with unchanged rights. */
 export function cachedCaller({ tenant: remembered, ...rest }: TenantCaller): CachedCaller {
   return { ...rest, cachedTenant: remembered, reauthorize: async (tenant) => ({ ...rest, tenant }) };
 }

@@ -13,22 +13,22 @@ type Operation = {
 type Parameter = { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema?: Schema };
 type Schema = boolean | { readonly [keyword: string]: unknown };
 
-/** Something that requests of the older release may contain and requests of the newer one may not. */
+/** A property that requests to the older release may have and requests to the newer one may not. */
 export type Narrowing = {
   /** Method and path, such as `POST /tenant`. */
   readonly operation: string;
   /** `parameter x`, `body`, or the dotted path of a property; `[]` stands for the items of an array. Empty: the operation. */
-  readonly place: string;
+  readonly location: string;
   readonly problem: string;
 };
 
-/** A line of the changelog for it, with the problem in the place of a reason. */
-export function changelogLine({ operation, place, problem }: Narrowing): string {
-  return `- \`${operation}\`${place === '' ? '' : ` property \`${place}\``}: ${problem}`;
+/** A changelog line for the narrowing, with the problem as its reason. */
+export function changelogLine({ operation, location, problem }: Narrowing): string {
+  return `- \`${operation}\`${location === '' ? '' : ` property \`${location}\``}: ${problem}`;
 }
 
-/** Allowed narrowings by operation; a place that ends with `*` stands for all that begin so. */
-export type AllowedNarrowing = { readonly operation: string; readonly path: string };
+/** Allowed narrowings by operation; a location that ends with `*` is a prefix. */
+export type AllowedNarrowing = { readonly operation: string; readonly location: string };
 
 /**
  * Lines under *Breaking* of all versions above `release`, such as ``- `POST /x`, `PUT /x/{id}` property `a.b`: reason``.
@@ -41,16 +41,19 @@ export function allowedByChangelog(changelog: string, release: string): readonly
     const [, version] = /^## \[?v?(\S+?)\]?(?:\s|$)/.exec(line) ?? [];
     if (version === release) break;
     if (line.startsWith('#')) isBreaking = /^#{3} Breaking\b/.test(line);
-    const [, operations = '', place = '', reason = ''] = /^- ((?:`[A-Z]+ [^`]+`(?:, )?)+)(?: property `([^`]+)`)?: (.*)$/.exec(line) ?? [];
+    const [, operations = '', location = '', reason = ''] =
+      /^- ((?:`[A-Z]+ [^`]+`(?:, )?)+)(?: property `([^`]+)`)?: (.*)$/.exec(line) ?? [];
     if (!isBreaking || reason.trim() === '') continue;
-    for (const [, operation = ''] of operations.matchAll(/`([^`]+)`/g)) allowed.push({ operation, path: place });
+    for (const [, operation = ''] of operations.matchAll(/`([^`]+)`/g)) allowed.push({ operation, location });
   }
   return allowed;
 }
 
-export function isAllowed({ operation, place }: Narrowing, allowed: readonly AllowedNarrowing[]): boolean {
+export function isAllowed({ operation, location }: Narrowing, allowed: readonly AllowedNarrowing[]): boolean {
   return allowed.some(
-    (each) => each.operation === operation && (each.path.endsWith('*') ? place.startsWith(each.path.slice(0, -1)) : place === each.path),
+    (each) =>
+      each.operation === operation &&
+      (each.location.endsWith('*') ? location.startsWith(each.location.slice(0, -1)) : location === each.location),
   );
 }
 
@@ -64,11 +67,11 @@ export function findRequestNarrowings(older: ApiDocument, newer: ApiDocument): r
     Object.entries(item).flatMap(([method, before]) => {
       const after = operations.get(nameOf(method, path));
       const operation = `${method.toUpperCase()} ${path}`;
-      const report = (place: string, problem: string): Narrowing => ({ operation, place, problem });
+      const report = (location: string, problem: string): Narrowing => ({ operation, location, problem });
       if (after === undefined) return [report('', 'the operation is gone')];
       const compare = new Comparison(older, newer);
-      return [...parameterNarrowings(before, after, compare), ...bodyNarrowings(before, after, compare)].map(({ place, problem }) =>
-        report(place, problem),
+      return [...parameterNarrowings(before, after, compare), ...bodyNarrowings(before, after, compare)].map(({ location, problem }) =>
+        report(location, problem),
       );
     }),
   );
@@ -79,7 +82,7 @@ function nameOf(method: string, path: string): string {
   return `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`;
 }
 
-type Problem = Pick<Narrowing, 'place' | 'problem'>;
+type Problem = Pick<Narrowing, 'location' | 'problem'>;
 
 function parameterNarrowings(before: Operation, after: Operation, compare: Comparison): readonly Problem[] {
   const problems: Problem[] = [];
@@ -87,18 +90,18 @@ function parameterNarrowings(before: Operation, after: Operation, compare: Compa
   const newer = (after.parameters ?? []).filter(({ in: where }) => where !== 'path');
   const parameterKey = (parameter: Parameter) => `${parameter.in} ${parameter.name}`.toLowerCase();
   for (const parameter of older.filter(({ in: where }) => where !== 'path')) {
-    const place = `parameter ${parameter.name}`;
+    const location = `parameter ${parameter.name}`;
     const counterpart = newer.find((each) => parameterKey(each) === parameterKey(parameter));
     if (counterpart === undefined) {
-      problems.push({ place, problem: 'the parameter is gone' });
+      problems.push({ location, problem: 'the parameter is gone' });
       continue;
     }
-    problems.push(...compare.schemas(parameter.schema ?? true, counterpart.schema ?? true, place));
+    problems.push(...compare.schemas(parameter.schema ?? true, counterpart.schema ?? true, location));
   }
   for (const parameter of newer) {
-    const former = older.find((each) => parameterKey(each) === parameterKey(parameter));
-    if (parameter.required === true && former?.required !== true)
-      problems.push({ place: `parameter ${parameter.name}`, problem: 'it is required now' });
+    const oldParameter = older.find((each) => parameterKey(each) === parameterKey(parameter));
+    if (parameter.required === true && oldParameter?.required !== true)
+      problems.push({ location: `parameter ${parameter.name}`, problem: 'it is required now' });
   }
   return problems;
 }
@@ -106,10 +109,10 @@ function parameterNarrowings(before: Operation, after: Operation, compare: Compa
 function bodyNarrowings(before: Operation, after: Operation, compare: Comparison): readonly Problem[] {
   const [older, newer] = [before.requestBody, after.requestBody];
   const problems: Problem[] = [];
-  if (newer?.required === true && older?.required !== true) problems.push({ place: 'body', problem: 'it is required now' });
+  if (newer?.required === true && older?.required !== true) problems.push({ location: 'body', problem: 'it is required now' });
   for (const [type, { schema = true }] of Object.entries(older?.content ?? {})) {
     const counterpart = newer?.content[type];
-    if (counterpart === undefined) problems.push({ place: 'body', problem: `${type} is not accepted any more` });
+    if (counterpart === undefined) problems.push({ location: 'body', problem: `${type} is not accepted any more` });
     else problems.push(...compare.schemas(schema, counterpart.schema ?? true, ''));
   }
   return problems;
@@ -174,66 +177,66 @@ class Comparison {
   }
 
   /** @returns why some value that `was` accepts is rejected by `is`; where that cannot be decided, it says so. */
-  schemas(older: Schema, newer: Schema, place: string): readonly Problem[] {
+  schemas(older: Schema, newer: Schema, location: string): readonly Problem[] {
     const pair = JSON.stringify([refOf(older), refOf(newer)]);
     const isReference = refOf(older) !== undefined || refOf(newer) !== undefined;
     if (isReference && this.#open.has(pair)) return [];
     if (isReference) this.#open.add(pair);
     try {
-      return this.#compare(resolve(older, this.#older), resolve(newer, this.#newer), place);
+      return this.#compare(resolve(older, this.#older), resolve(newer, this.#newer), location);
     } finally {
       if (isReference) this.#open.delete(pair);
     }
   }
 
-  #compare(older: Schema, newer: Schema, place: string): readonly Problem[] {
-    const toProblem = (problem: string): Problem[] => [{ place: place || 'body', problem }];
+  #compare(older: Schema, newer: Schema, location: string): readonly Problem[] {
+    const toProblem = (problem: string): Problem[] => [{ location: location || 'body', problem }];
     if (newer === true || older === false || isNever(older)) return [];
     if (newer === false || isNever(newer)) return toProblem('it is not accepted any more');
-    if (older === true) return Object.keys(constraintsOf(newer)).length === 0 ? [] : this.#compare({}, newer, place);
+    if (older === true) return Object.keys(constraintsOf(newer)).length === 0 ? [] : this.#compare({}, newer, location);
     for (const keyword of ['anyOf', 'oneOf', 'allOf'] as const) {
       const [oldBranches] = [older[keyword]];
       if (keyword === 'allOf' || !Array.isArray(oldBranches)) continue;
       const rest = omitKeyword(older, keyword);
-      return oldBranches.flatMap((branch: Schema) => this.schemas(merge(resolve(branch, this.#older), rest), newer, place));
+      return oldBranches.flatMap((branch: Schema) => this.schemas(merge(resolve(branch, this.#older), rest), newer, location));
     }
     if (Array.isArray(older['allOf'])) {
       const texts = older['allOf'].map((part) => JSON.stringify(part));
       const parts = older['allOf'].map((part: Schema) => resolve(part, this.#older)).filter((part) => !isCondition(part));
-      // A part that both have narrows nothing.
+      // A part in both schemas narrows nothing.
       const rest = Array.isArray(newer['allOf'])
         ? { ...newer, allOf: newer['allOf'].filter((part) => !texts.includes(JSON.stringify(part))) }
         : newer;
-      return this.#compare(parts.reduce(merge, omitKeyword(older, 'allOf')), rest, place);
+      return this.#compare(parts.reduce(merge, omitKeyword(older, 'allOf')), rest, location);
     }
     const problems: Problem[] = [];
     for (const keyword of ['if', 'then', 'else', 'dependentRequired'] as const) {
       if (newer[keyword] !== undefined && JSON.stringify(newer[keyword]) !== JSON.stringify(older[keyword]))
         problems.push(...toProblem(`the condition ${keyword} ${JSON.stringify(newer[keyword])} is new`));
     }
-    if (Array.isArray(newer['allOf'])) problems.push(...newer['allOf'].flatMap((part: Schema) => this.schemas(older, part, place)));
+    if (Array.isArray(newer['allOf'])) problems.push(...newer['allOf'].flatMap((part: Schema) => this.schemas(older, part, location)));
     for (const keyword of ['anyOf', 'oneOf'] as const) {
       const branches = newer[keyword];
-      if (Array.isArray(branches)) problems.push(...this.#oneOf(older, branches, place));
+      if (Array.isArray(branches)) problems.push(...this.#oneOf(older, branches, location));
     }
-    return [...problems, ...this.#keywords(older, newer, place, toProblem)];
+    return [...problems, ...this.#keywords(older, newer, location, toProblem)];
   }
 
-  /** The branch that fits best speaks for all. */
-  #oneOf(older: Schema, branches: readonly Schema[], place: string): readonly Problem[] {
+  /** The best matching branch decides. */
+  #oneOf(older: Schema, branches: readonly Schema[], location: string): readonly Problem[] {
     let fewestProblems: readonly Problem[] | undefined;
     let leastCost = Number.POSITIVE_INFINITY;
     // A value of several types may need several branches.
     const types = typeof older === 'object' ? typesOf(older) : TYPES;
     if (types.length > 1 && typeof older === 'object' && older['const'] === undefined && !Array.isArray(older['enum'])) {
       const singleType = types.filter((type) => type !== 'integer' || !types.includes('number'));
-      return singleType.flatMap((type) => this.#oneOf({ ...older, type }, branches, place));
+      return singleType.flatMap((type) => this.#oneOf({ ...older, type }, branches, location));
     }
     for (const branch of branches) {
-      const problems = this.schemas(older, branch, place);
+      const problems = this.schemas(older, branch, location);
       if (problems.length === 0) return [];
       // A branch for another type says nothing about what was narrowed.
-      const isOtherType = problems.some((each) => each.place === (place || 'body') && each.problem.startsWith(LOST_TYPE));
+      const isOtherType = problems.some((each) => each.location === (location || 'body') && each.problem.startsWith(LOST_TYPE));
       // The same goes for a branch that another value of a property selects.
       const isOtherKind = problems.some(({ problem }) => problem.startsWith(LOST_CONST));
       const cost = problems.length + (isOtherType ? 1_000 : 0) + (isOtherKind ? 500 : 0);
@@ -246,7 +249,7 @@ class Comparison {
   #keywords(
     older: Exclude<Schema, boolean>,
     newer: Exclude<Schema, boolean>,
-    place: string,
+    location: string,
     toProblem: (problem: string) => Problem[],
   ): readonly Problem[] {
     const problems: Problem[] = [];
@@ -283,18 +286,18 @@ class Comparison {
         ...toProblem(`${keyword} is ${JSON.stringify(newBound)}, was ${oldBound === undefined ? 'free' : JSON.stringify(oldBound)}`),
       );
     }
-    if (types.includes('object')) problems.push(...this.#objects(older, newer, place));
-    if (types.includes('array')) problems.push(...this.#arrays(older, newer, place));
+    if (types.includes('object')) problems.push(...this.#objects(older, newer, location));
+    if (types.includes('array')) problems.push(...this.#arrays(older, newer, location));
     return problems;
   }
 
-  #objects(older: Exclude<Schema, boolean>, newer: Exclude<Schema, boolean>, place: string): readonly Problem[] {
+  #objects(older: Exclude<Schema, boolean>, newer: Exclude<Schema, boolean>, location: string): readonly Problem[] {
     const problems: Problem[] = [];
-    const nestedNames = (name: string) => (place === '' ? name : `${place}.${name}`);
+    const nestedNames = (name: string) => (location === '' ? name : `${location}.${name}`);
     const [before, after] = [propertiesOf(older), propertiesOf(newer)];
     const [restBefore, restAfter] = [restOf(older), restOf(newer)];
     for (const name of requiredOf(newer)) {
-      if (!requiredOf(older).includes(name)) problems.push({ place: nestedNames(name), problem: 'it is required now' });
+      if (!requiredOf(older).includes(name)) problems.push({ location: nestedNames(name), problem: 'it is required now' });
     }
     for (const [name, schema] of Object.entries(before)) {
       problems.push(...this.schemas(schema, after[name] ?? restAfter, nestedNames(name)));
@@ -305,7 +308,7 @@ class Comparison {
         if (before[name] === undefined && typeof restBefore === 'object')
           problems.push(...this.schemas(restBefore, schema, nestedNames(name)));
       }
-      if (restAfter === false) problems.push({ place: place || 'body', problem: 'other properties are not accepted any more' });
+      if (restAfter === false) problems.push({ location: location || 'body', problem: 'other properties are not accepted any more' });
       else problems.push(...this.schemas(restBefore, restAfter, nestedNames('*')));
     }
     if (newer['propertyNames'] !== undefined)
@@ -319,13 +322,15 @@ class Comparison {
     return problems;
   }
 
-  #arrays(older: Exclude<Schema, boolean>, newer: Exclude<Schema, boolean>, place: string): readonly Problem[] {
+  #arrays(older: Exclude<Schema, boolean>, newer: Exclude<Schema, boolean>, location: string): readonly Problem[] {
     const count = Math.max(headsOf(older)?.length ?? 0, headsOf(newer)?.length ?? 0);
     const problems = Array.from({ length: count }, (_, index) =>
-      this.schemas(itemOf(older, index), itemOf(newer, index), `${place}[${index}]`),
+      this.schemas(itemOf(older, index), itemOf(newer, index), `${location}[${index}]`),
     ).flat();
     const items = (older['items'] as Schema | undefined) ?? true;
-    return items === false ? problems : [...problems, ...this.schemas(items, (newer['items'] as Schema | undefined) ?? true, `${place}[]`)];
+    return items === false
+      ? problems
+      : [...problems, ...this.schemas(items, (newer['items'] as Schema | undefined) ?? true, `${location}[]`)];
   }
 }
 
@@ -363,7 +368,7 @@ function omitKeyword(schema: Exclude<Schema, boolean>, keyword: string): Exclude
   return rest;
 }
 
-/** Both have to be kept; where both say something, the first one counts. */
+/** Merges two schemas that both apply; for the same keyword the first one counts. */
 function merge(one: Schema, counterpart: Schema): Schema {
   if (one === false || counterpart === false) return false;
   if (one === true) return counterpart;

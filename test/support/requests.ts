@@ -22,13 +22,13 @@ import { sharedRegistrar } from './registrar.ts';
 export type Request = { readonly params?: Readonly<Record<string, string>>; readonly json?: unknown };
 
 type Recipe = {
-  /** A valid request about these things; `fresh` is an id that nothing has yet. */
+  /** A valid request for these resources; `fresh` is an unused id. */
   readonly request: (ids: TenantIds, fresh: string, role?: string) => Request;
-  /** Makes what the call uses up. */
+  /** Creates the resource that the call consumes. */
   readonly prepare?: (world: PopulatedTenant, fresh: string, role?: string) => Promise<Partial<TenantIds>>;
 };
 
-/** Sessions are shown by kind to the roles that they are about. */
+/** Each role sees the sessions of its kind. */
 const session = (ids: TenantIds, role = 'issuance:manage') => ({ id: role.startsWith('presentation') ? ids.verification : ids.issuance });
 
 const freshClient: Recipe['prepare'] = async (world, fresh, role) => {
@@ -49,7 +49,7 @@ const freshSession: Recipe['prepare'] = async ({ service, token, ids }, _fresh, 
     : { issuance: (await createResource(service, token, '/issuer/offer', offerBody(ids.credential))).session };
 };
 
-/** Of whose failure the session below tells. */
+/** The webhook whose failure the session below records. */
 const DELIVERY = 'a-delivery-that-failed';
 
 const withFailedDelivery: Recipe['prepare'] = async (world, fresh, role = '') => {
@@ -89,19 +89,19 @@ const made =
     return { [kind]: fresh };
   };
 
-/** Whoever manages presentations has a say over keys for access alone. */
+/** A role for presentations may only manage access keys. */
 const keyUsageOf = (role?: string) => (role === 'presentation:manage' ? 'access' : 'signing');
 
-/** That nothing names. */
+/** An unused key chain. */
 const ownKeyChain = made('keyChain', '/key-chain', (id, _, role) => ({ id, usageType: keyUsageOf(role) }));
-/** That the role may touch. */
+/** A key chain that the role may change. */
 const keyChainOf = (ids: TenantIds, role?: string) =>
   role === 'presentation:manage' ? 'access' : role === 'issuance:manage' ? 'signing' : ids.keyChain;
 const IMPORTED = newKey().privateKey.export({ format: 'jwk' });
 
 const registrar = await sharedRegistrar();
 
-/** There is a login, whatever was called before. */
+/** Creates the registrar login, whatever calls preceded. */
 const withRegistrarLogin: Recipe['prepare'] = async ({ service, token }) => {
   await createResource(service, token, '/registrar/config', registrar.login());
   return {};
@@ -116,7 +116,7 @@ const trustList = (ids: TenantIds) => ({ params: { id: ids.trustList } });
 const statusList = (ids: TenantIds) => ({ params: { listId: ids.statusList } });
 const tenant = (ids: TenantIds) => ({ params: { id: ids.tenant } });
 
-/** How to call every route that needs a role. A route that is missing here fails the matrices. */
+/** Recipes for every route that needs a role. A missing route fails the matrix tests. */
 const RECIPES: Readonly<Record<string, Recipe>> = {
   'GET /console/identity': emptyRequest,
   'GET /audit-log': emptyRequest,
@@ -273,7 +273,7 @@ export function recipeOf(route: Route): Recipe {
   return recipe;
 }
 
-/** Roles of a route; undefined for one that wallets or anybody may call. */
+/** Roles of a route; undefined for a public route. */
 export function rolesOf({ access }: Route): readonly string[] | undefined {
   if (typeof access === 'string') return undefined;
   if ('anyOf' in access) return access.anyOf;
@@ -288,5 +288,5 @@ export function addressOf({ path }: Pick<Route, 'path'>, params: Request['params
 
 let count = 0;
 
-/** An id that was never used, for whatever may be called so. */
+/** A unique id. */
 export const freshId = () => `fresh-${(++count).toString(36)}`;

@@ -14,7 +14,7 @@ export const CARD = {
 type Tenant = { readonly id: string; readonly token: string };
 export type StatusEntry = { readonly uri: string; readonly listId: string; readonly idx: number };
 
-/** A tenant that issues revocable cards in batches. */
+/** Creates a tenant that issues revocable credentials in batches. */
 export async function createRevocableIssuer(service: Callable, id: string, batchSize: number): Promise<Tenant> {
   const tenant = await createTenant(service, id, { statusListConfig: { immediateUpdate: true } });
   const call = async (path: string, json: object) => {
@@ -37,7 +37,7 @@ export async function offer(
   return offer.body;
 }
 
-/** A whole issuance. @throws Error of what is not answered well. */
+/** Runs a complete issuance. @throws Error for an unexpected response. */
 export async function issueBatch(
   service: Callable,
   tenant: Tenant,
@@ -59,7 +59,7 @@ function statusEntryOf({ credential }: { readonly credential: string }): StatusE
   return { uri, idx, listId: String(uri).split('/').at(-1) ?? '' };
 }
 
-/** The status at an index, in a list as it is published. */
+/** Parses a published list. @returns a function from index to status. */
 export function parseStatuses({ text }: Answer): (index: number) => number {
   const { bits, lst } = decode(text).payload['status_list'];
   const bytes = inflateSync(Buffer.from(lst, 'base64url'));

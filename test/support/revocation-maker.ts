@@ -3,26 +3,26 @@ import { parseCertificate } from '../../domain/formats/der/certificate.ts';
 import { parseElements, parseSequence } from '../../domain/formats/der/reader.ts';
 import { type CertificateOptions, type CertifiedKey, certify } from './test-certificates.ts';
 
-/** What a list of `by` says; right in every respect that is not changed. */
+/** Contents of a CRL; valid by default. */
 export type CrlOptions = {
-  /** Who signs. */
+  /** Signing certificate. */
   readonly by: CertifiedKey;
-  /** Whose name it bears, where that is another one. */
+  /** Issuer name, when it differs from the signer. */
   readonly issuer?: CertifiedKey;
   readonly revoked?: readonly (RevokedEntry | CertifiedKey)[];
   readonly thisUpdate?: Date;
-  /** Null: it does not say when the next one comes. */
+  /** Null: the list has no nextUpdate. */
   readonly nextUpdate?: Date | null;
   /** DER of extensions. */
   readonly extensions?: readonly Buffer[];
-  /** How it is signed; ECDSA with SHA-256 unless stated. */
+  /** Signature algorithm; ECDSA with SHA-256 by default. */
   readonly signing?: Signing;
-  /** Changes what is signed, after it was signed. */
+  /** Changes the signed part after signing. */
   readonly bend?: (der: Buffer) => Buffer;
 };
 export type RevokedEntry = { readonly serial: Buffer; readonly reason?: number; readonly extensions?: readonly Buffer[] };
 
-/** DER of an AlgorithmIdentifier, and what signs by it. */
+/** DER of an AlgorithmIdentifier, and its signing function. */
 export type Signing = { readonly algorithm: Buffer; readonly sign: (toBeSigned: Buffer) => Buffer };
 
 const ECDSA_SHA256 = '06082a8648ce3d040302';
@@ -100,19 +100,19 @@ const signerOf =
     sign('sha256', toBeSigned, privateKey);
 
 export type OcspOptions = {
-  /** About whom, and who issued that. */
+  /** The certificate in question and its issuer. */
   readonly about: CertifiedKey;
   readonly issuer: CertifiedKey;
-  /** Who signs; the issuer unless stated. */
+  /** Signing certificate; the issuer by default. */
   readonly by?: CertifiedKey;
   readonly status?: 'good' | 'revoked' | 'unknown';
   readonly thisUpdate: Date;
   readonly nextUpdate?: Date | undefined;
   /** `OCSPResponseStatus`; 0 for success. */
   readonly state?: number;
-  /** How it is signed; ECDSA with SHA-256 unless stated. */
+  /** Signature algorithm; ECDSA with SHA-256 by default. */
   readonly signing?: Signing;
-  /** Leaves the parameters of the hash algorithm out. */
+  /** Omits the parameters of the hash algorithm. */
   readonly isTerse?: boolean;
 };
 const ECDSA_ALGORITHM = der(0x30, hex('06082a8648ce3d040302'));
@@ -122,7 +122,7 @@ function generalizedTime(date: Date): Buffer {
   return der(0x18, Buffer.from(date.toISOString().replace(/[-:T]|\.\d+/g, '')));
 }
 
-/** @returns DER of an answer (RFC 6960 section 4.2.1). */
+/** @returns DER of an OCSP response (RFC 6960 section 4.2.1). */
 export function makeOcspResponse(options: OcspOptions): Buffer {
   const { about, issuer, by = issuer, status = 'good', thisUpdate, nextUpdate, state = 0, isTerse } = options;
   if (state !== 0) return der(0x30, der(0x0a, Buffer.from([state])));
@@ -175,7 +175,7 @@ export function pss(
   };
 }
 
-/** The certificate of `options`, for an RSA key if wanted, signed as `signing` says. */
+/** Creates a certificate, optionally for an RSA key, with the given signature algorithm. */
 export async function certifyRsa(
   options: CertificateOptions,
   { rsa, signing }: { readonly rsa?: ReturnType<typeof rsaPair>; readonly signing?: (signerOf: KeyObject) => Signing },
@@ -194,5 +194,5 @@ export async function certifyRsa(
 }
 
 export const rsaPair = (modulusLength = 2048) => generateKeyPairSync('rsa', { modulusLength });
-/** An RSA key that is for RSASSA-PSS alone. */
+/** An RSA key for RSASSA-PSS only. */
 export const pssPair = () => generateKeyPairSync('rsa-pss', { modulusLength: 2048 });

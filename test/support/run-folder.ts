@@ -2,7 +2,7 @@ import { accessSync, chmodSync, constants, mkdtempSync, readdirSync, rmSync, sta
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Where Linux keeps files in memory. */
+/** Memory file system of Linux. */
 const MEMORY_FOLDER = '/dev/shm';
 const PREFIX = 'vidimus-run-';
 /** The tests take a quarter of it; containers often have far less. */
@@ -11,8 +11,8 @@ const ABANDONED_MS = 3_600_000;
 const VARIABLE = 'TEST_RUN_FOLDER';
 
 /**
- * Gives this process and those it starts one folder for whatever they write, in memory where there is room: databases
- * are made and dropped all the time, and none of them has to outlive the run. It is removed when this process exits.
+ * Sets one temporary folder for this process and its children, in memory if there is enough space, since tests create and
+ * drop many databases. It is removed when this process exits.
  */
 export function useRunFolder(): void {
   if (process.env[VARIABLE] !== undefined) return;
@@ -41,13 +41,13 @@ function hasEnoughSpace(): boolean {
   }
 }
 
-/** Of processes that were killed. */
+/** Removes folders of killed processes. */
 function removeAbandoned(parent: string): void {
   for (const name of readdirSync(parent)) {
     const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
     if (pid === undefined || isRunning(Number(pid))) continue;
     const folder = join(parent, name);
-    // A container sees folders of processes that it does not see.
+    // A container sees folders of processes outside of it.
     if (statSync(folder).mtimeMs > Date.now() - ABANDONED_MS) continue;
     rmSync(folder, { recursive: true, force: true });
   }

@@ -9,13 +9,13 @@ export type JsonProperties = Record<string, any>;
 /** A key with the certificates that vouch for it, DER in standard base64, leaf first. */
 export type Signer = { readonly key: HolderKey; readonly chain: readonly string[] };
 
-/** What a presentation of an SD-JWT VC is made from. */
+/** The input for a presentation of an SD-JWT VC. */
 export type SdJwtBase = {
   readonly issuer: Signer;
   readonly holder: HolderKey;
-  /** Claims that every presentation shows. */
+  /** Claims that are always disclosed. */
   readonly visible: JsonProperties;
-  /** Claims that are disclosed one by one. */
+  /** Selectively disclosable claims. */
   readonly hidden: JsonProperties;
   readonly audience: string;
   readonly nonce: string;
@@ -23,7 +23,7 @@ export type SdJwtBase = {
   readonly now: number;
 };
 
-/** What is wrong with it. Members that are bent to undefined are left out. */
+/** Deviations from a valid presentation; undefined removes a property. */
 export type SdJwtOverrides = {
   readonly visible?: JsonProperties;
   readonly hidden?: JsonProperties;
@@ -31,15 +31,15 @@ export type SdJwtOverrides = {
   /** The issuer's payload before it is signed, digests and all. */
   readonly payload?: JsonProperties | ((payload: JsonProperties) => JsonProperties);
   readonly issuer?: Signer;
-  /** Signs in the issuer's place, under the issuer's certificates. */
+  /** Signs instead of the issuer's key, under the issuer's certificates. */
   readonly issuerKey?: HolderKey;
   /** Changes the issuer's JWT after it is signed. */
   readonly issuerJwt?: (jwt: string) => string;
   /** Changes what is disclosed, before it is bound. */
   readonly changeDisclosures?: (disclosures: readonly string[]) => readonly string[];
-  /** What `sd_hash` is made from; the SD-JWT unless told. */
+  /** Input of `sd_hash`; the SD-JWT by default. */
   readonly hashedText?: (text: string) => string;
-  /** What `sd_hash` is made with, as node:crypto calls it. */
+  /** Hash algorithm of `sd_hash`, as named by node:crypto. */
   readonly hashAlgorithm?: string;
   readonly kbHeader?: JsonProperties;
   readonly kb?: JsonProperties;
@@ -61,12 +61,12 @@ export function signJws(input: string, { privateKey }: HolderKey): string {
   return `${input}.${signature.toString('base64url')}`;
 }
 
-/** ES256 over any header and payload; JSON leaves out what is undefined. */
+/** Signs any header and payload with ES256; undefined properties are omitted. */
 export function jws(header: JsonProperties, payload: JsonProperties, key: HolderKey): string {
   return signJws(`${encode(header)}.${encode(payload)}`, key);
 }
 
-/** An SD-JWT with key binding that is right in every respect that `bend` does not touch (RFC 9901 section 4.3). */
+/** A valid SD-JWT with key binding and overrides (RFC 9901 section 4.3). */
 export function presentSdJwt(base: SdJwtBase, overrides: SdJwtOverrides = {}): string {
   const credential = makeSdJwt(base, overrides);
   const kb = {
@@ -105,7 +105,7 @@ export function makeSdJwt(base: SdJwtBase, overrides: SdJwtOverrides = {}): stri
 
 /** Changes one part of a text that a character separates. */
 export const changePart =
-  (separator: string, partIndex: number, change: (changePart: string) => string) =>
+  (separator: string, partIndex: number, change: (part: string) => string) =>
   (text: string): string =>
     text
       .split(separator)
@@ -115,7 +115,7 @@ export const changePart =
 /** Changes the first byte of base64url, so that it stays base64url. */
 export const flipFirstByte = (text: string) => (text.startsWith('A') ? 'B' : 'A') + text.slice(1);
 
-/** The claims as others may see them: withheld array members are gone (RFC 9901 section 7.1 step 3d). */
+/** The claims without undisclosed array elements (RFC 9901 section 7.1 step 3d). */
 export function withoutUndisclosed(claims: DisclosedObject): JsonObject {
   return removeUndisclosed(claims) as JsonObject;
 }

@@ -1,10 +1,10 @@
 import 'reflect-metadata';
 import { Socket } from 'node:net';
-import { enableCompileCache } from './compile-cache.ts';
+import { useCompileCache } from './compile-cache.ts';
 import { beginTest, endFile, endTest } from './lifetimes.ts';
 import { createRunFolder, useRunFolder } from './run-folder.ts';
 
-enableCompileCache();
+useCompileCache();
 useRunFolder();
 
 const cloneFolder = process.cwd();
@@ -17,7 +17,10 @@ function forbidden(): never {
 
 /** In `test/unit` there is no network: neither `fetch` nor a socket. */
 export const mochaHooks = {
-  /** Relative paths, such as the default `./data`, must not reach the folder of the clone: a developer's service has its data there. */
+  /**
+   * Relative paths, such as the default `./data`, must not reach the clone, which may contain data of a developer's
+   * service.
+   */
   beforeAll() {
     process.chdir(createRunFolder());
   },

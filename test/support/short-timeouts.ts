@@ -4,7 +4,7 @@ import type { TestService } from './test-service.ts';
 
 const TIMEOUT_MS = 200;
 
-/** Outgoing calls of the service end after 200 ms instead of seconds, until `sinon.restore()`. */
+/** Outgoing calls of the service time out after 200 ms instead of seconds, until `sinon.restore()`. */
 export function shortenTimeouts({ service: { container } }: TestService): void {
   const remote = container.get(Remote);
   const request = remote.request.bind(remote);

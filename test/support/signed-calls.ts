@@ -10,7 +10,7 @@ import { type Answer, createTenant, type TestService } from './test-service.ts';
 
 type Tenant = { readonly service: TestService; readonly token: string };
 
-/** Makes a new secret for the calls of a tenant's backends. */
+/** Rotates the secret that signs calls to a tenant's backends. */
 export async function rotateWebhookSecret({ service, token }: Tenant, json: object = {}): Promise<string> {
   const answer = await service.call('POST', '/webhook-secret/rotate', { token, json });
   expect(answer.status, answer.text).to.equal(201);
@@ -24,13 +24,13 @@ export async function switchSigning({ service, token }: Tenant, signing: 'v1' | 
   return answer;
 }
 
-/** How many signatures a call bears. */
+/** Number of signatures of a call. */
 export const signaturesOf = ({ headers }: BackendCall): number =>
   String(headers['webhook-signature'] ?? '')
     .split(' ')
     .filter((signature) => signature.startsWith('v1,')).length;
 
-/** Whether a backend that knows this secret takes the call: by the reference library, and by that of the examples. */
+/** Whether a backend with this secret accepts the call: by the reference library and by the example code. */
 export function isSignedWith(secret: string, { headers, text }: Pick<BackendCall, 'headers' | 'text'>): boolean {
   const accepted = [
     () => new Webhook(secret).verify(text, headers as Record<string, string>),
@@ -47,7 +47,7 @@ export function isSignedWith(secret: string, { headers, text }: Pick<BackendCall
   return accepted[0] === true;
 }
 
-/** The call with one thing changed each. */
+/** Copies of the call with one change each. */
 export function tamperedCalls({ headers, text }: BackendCall): readonly Pick<BackendCall, 'headers' | 'text'>[] {
   const timestamp = Number(headers['webhook-timestamp']);
   return [
@@ -61,13 +61,13 @@ export function tamperedCalls({ headers, text }: BackendCall): readonly Pick<Bac
 
 const printable = (value: unknown) => (value instanceof Error ? `${value.stack} ${value.cause}` : value);
 
-/** An issuer whose service makes calls of every kind, and all that was told or logged meanwhile. */
+/** An issuer whose service makes calls of every kind, with all returned secrets and log lines. */
 export class SignedWorld {
   readonly issuer: Issuer;
   readonly credential: HeldCredential;
-  /** Every secret that was told. */
+  /** Every returned secret. */
   readonly secrets: string[] = [];
-  /** Everything that anybody logged, whatever its level. */
+  /** All log lines of every level. */
   readonly logs: unknown[] = [];
 
   private constructor(issuer: Issuer, held: HeldCredential) {
@@ -90,7 +90,7 @@ export class SignedWorld {
     return new SignedWorld(issuer, await issuer.issueCredential());
   }
 
-  /** Nothing was called, and every webhook takes what it is told. */
+  /** Clears the calls; all webhooks accept again. */
   reset(): void {
     this.issuer.backend.clearCalls();
     this.issuer.backend.on('/presented', { json: {} });
@@ -117,7 +117,7 @@ export class SignedWorld {
     return { wallet, accessToken, issued: await wallet.request(accessToken, id) };
   }
 
-  /** A claims webhook that answers so. @returns its call. */
+  /** Calls a claims webhook with this response. @returns the call. */
   async #askClaims(status: number, answer: Parameters<Issuer['backend']['on']>[1], extra: object = {}): Promise<BackendCall> {
     this.reset();
     const { backend } = this.issuer;
@@ -139,7 +139,7 @@ export class SignedWorld {
     return this.#askClaims(200, { json: { card: { name: 'Ada' } } }, extra);
   }
 
-  /** One whose holder is somebody else. */
+  /** The credential bound to another key. */
   async #stolen(): Promise<HeldCredential> {
     return { ...this.credential, holder: (await this.issuer.issueCredential()).holder };
   }
@@ -185,16 +185,16 @@ export class SignedWorld {
   /** `reference` of every offer and request. */
   static readonly REFERENCE = 'order 17';
 
-  /** How the service is brought to make each kind of call. */
+  /** Triggers for each kind of call. */
   static readonly CALLS: Readonly<Record<string, (world: SignedWorld) => Promise<BackendCall>>> = {
     'the claims webhook': (world) => world.claimsCall(),
     'the claims webhook that defers': (world) => world.#askClaims(202, { json: { deferred: true, interval: 5 } }),
     'the claims webhook that fails': (world) => world.#askClaims(400, (response) => response.writeHead(503).end()),
     'the notification webhook': (world) => world.#notification(),
     'the presentation webhook': (world) => world.presentationCall(world.credential, 200),
-    'the presentation webhook of a refused response': async (world) => world.presentationCall(await world.#stolen(), 400),
+    'the presentation webhook of a rejected response': async (world) => world.presentationCall(await world.#stolen(), 400),
     'the presentation webhook before an issuance': (world) => world.#presentationBeforeIssuance(world.credential),
-    'the presentation webhook of a refused response before an issuance': async (world) =>
+    'the presentation webhook of a rejected response before an issuance': async (world) =>
       world.#presentationBeforeIssuance(await world.#stolen()),
     'the question whether a web step is done': (world) => world.#webStep(),
   };

@@ -61,7 +61,7 @@ export const QUERIES = {
     claims: [{ path: [NAMESPACE, 'document_number'] }, { path: [NAMESPACE, 'driving_privileges'] }],
   },
 };
-/** What answers to the queries tell. */
+/** Expected claims of responses to the queries. */
 export const EXPECTED_VALUES = {
   diploma: { degree: 'Mathematics', address: { locality: 'London' } },
   licence: { [NAMESPACE]: { document_number: '1234567', driving_privileges: [{ vehicle_category_code: 'B', issue_date: '2010-01-01' }] } },
@@ -69,11 +69,11 @@ export const EXPECTED_VALUES = {
 export type CardName = keyof typeof CARDS;
 export const CARD_NAMES = Object.keys(CARDS) as CardName[];
 
-/** A tenant that issues and asks for a diploma and a licence, and a simulated wallet that has both. */
+/** A tenant that issues and requests a diploma and a licence, and a simulated wallet with both. */
 export class SimulatedWorld {
   readonly wallet: SimulatedWallet;
   readonly exchanges: Exchange[] = [];
-  /** Sessions in which the wallet got its cards. */
+  /** Issuance sessions of the wallet. */
   readonly offers = {} as Record<CardName, string>;
   readonly #service: TestService;
   readonly #token: string;

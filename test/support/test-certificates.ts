@@ -19,7 +19,7 @@ import { type HolderKey, newKey } from './raw-wallet.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** A key with a certificate, made outside the service. */
+/** A key with a certificate, created outside the service. */
 export type CertifiedKey = HolderKey & {
   readonly name: string;
   /** DER in standard base64. */
@@ -27,9 +27,9 @@ export type CertifiedKey = HolderKey & {
 };
 
 export type CertificateOptions = {
-  /** The common name, and whatever is to follow it: `Issuer, C=GB`. */
+  /** The common name, with optional further attributes: `Issuer, C=GB`. */
   readonly name: string;
-  /** Absent: the certificate signs itself. */
+  /** Absent: the certificate is self-signed. */
   readonly by?: CertifiedKey;
   readonly ca?: boolean;
   readonly key?: HolderKey;
@@ -39,41 +39,41 @@ export type CertificateOptions = {
   readonly dns?: readonly string[];
   readonly from?: string;
   readonly until?: string;
-  /** What stands in place of the times, as UTCTime: 13 characters, whether they are a time or not. */
+  /** Validity as raw UTCTime: 13 characters, valid or not. */
   readonly validity?: { readonly notBefore?: string; readonly notAfter?: string };
-  /** False: the key usage of a leaf is another one than signatures. */
+  /** False: the key usage of a leaf does not include signatures. */
   readonly signs?: boolean;
   /** Extended key usages, dotted. */
   readonly purposes?: readonly string[];
-  /** Key identifiers of the subject and of its authority where they are not made of the keys, hexadecimal; null: none. */
+  /** Key identifiers of the subject and its CA, hexadecimal; derived from the keys by default; null: none. */
   readonly keyId?: string | null;
   readonly authorityKeyId?: string;
-  /** Addresses of revocation lists, each a distribution point of its own. */
+  /** Addresses of CRLs, each in a separate distribution point. */
   readonly crlUrls?: readonly string[];
   /** Address of an OCSP responder. */
   readonly ocsp?: string;
-  /** False: an authority may not sign revocation lists. */
+  /** False: the CA may not sign CRLs. */
   readonly signsCrls?: boolean;
-  /** Whether it says that it is never revoked (RFC 9608). */
+  /** Whether it has the noRevAvail extension (RFC 9608). */
   readonly neverRevoked?: boolean;
-  /** Whether these purposes are marked critical. */
+  /** Whether the extended key usage is critical. */
   readonly critical?: boolean;
 };
 
-/** A certificate that is right in every respect that `options` does not change. */
+/** Creates a certificate with these options. */
 export async function certify(options: CertificateOptions): Promise<CertifiedKey> {
   const { key = newKey() } = options;
   return { ...key, name: options.name, certificate: await certificateFor(key.jwk, options, key) };
 }
 
-/** What a document signer of driving licences has (ISO/IEC 18013-5 section B.1.4). */
+/** Options of a document signer of driving licences (ISO/IEC 18013-5 section B.1.4). */
 export const DOCUMENT_SIGNER = { purposes: [MDL_DOCUMENT_SIGNER], critical: true } as const;
 
-/** Extended key usages of TLS servers (RFC 5280 section 4.2.1.12) and of those who ask for mdocs (ISO/IEC 18013-5). */
+/** Extended key usages of TLS servers (RFC 5280 section 4.2.1.12) and of mdoc readers (ISO/IEC 18013-5). */
 export const WEB_SERVER = '1.3.6.1.5.5.7.3.1';
 export const READER = '1.0.18013.5.1.6';
 
-/** A certificate for a key of somebody else. @returns DER in standard base64. */
+/** Certifies an existing public key. @returns DER in standard base64. */
 export function certifyKey(jwk: HolderKey['jwk'], options: CertificateOptions & { readonly by: CertifiedKey }): Promise<string> {
   return certificateFor(jwk, options, options.by);
 }
@@ -122,7 +122,7 @@ function revocationExtensions({ crlUrls: lists = [], ocsp, neverRevoked = false 
 function withTimes(der: Buffer, { notBefore, notAfter }: NonNullable<CertificateOptions['validity']>, { privateKey }: HolderKey): Buffer {
   const [toBeSigned, algorithm] = parseSequence(Buffer.from(der));
   if (toBeSigned === undefined || algorithm === undefined) throw new Error('no certificate');
-  // Version, serial number, algorithm and issuer stand before the validity (RFC 5280 section 4.1).
+  // Version, serial number, algorithm and issuer precede the validity (RFC 5280 section 4.1).
   const times = parseElements(parseElements(toBeSigned.content)[4]?.content ?? Buffer.alloc(0));
   for (const [position, text] of [notBefore, notAfter].entries()) {
     const content = times[position]?.content;
@@ -137,7 +137,7 @@ function withTimes(der: Buffer, { notBefore, notAfter }: NonNullable<Certificate
   return Buffer.concat([header, content]);
 }
 
-/** Times that no certificate can have, and what is wrong with each. */
+/** Invalid times by their fault. */
 export const UNREADABLE_TIMES: Readonly<Record<string, NonNullable<CertificateOptions['validity']>>> = {
   'an end on day 99 of month 13': { notAfter: '271399000000Z' },
   'an end on 30 February': { notAfter: '270230000000Z' },
@@ -169,10 +169,10 @@ function importPrivate({ privateKey }: HolderKey) {
 
 const SIGNATURE = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** The numbers of an RSA key, as long as they are asked for. */
+/** Size and exponent of an RSA key. */
 export type RsaNumbers = { readonly bits?: number; readonly exponent?: Buffer };
 
-/** SubjectPublicKeyInfo of an RSA key; nobody has the private half when the numbers are made up. */
+/** SubjectPublicKeyInfo of an RSA key; no private key exists for random numbers. */
 export function rsaKey({ bits = 2048, exponent }: RsaNumbers = {}): Buffer {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: bits });
   if (exponent === undefined) return publicKey.export({ format: 'der', type: 'spki' });
@@ -182,8 +182,8 @@ export function rsaKey({ bits = 2048, exponent }: RsaNumbers = {}): Buffer {
 }
 
 /**
- * A certificate for any key that names an issuer who never saw it: only its signature is wrong.
- * @param spki of the key; an RSA key for a CA, as strangers send them.
+ * Forges a certificate for any key in the name of an issuer: only its signature is invalid.
+ * @param spki SubjectPublicKeyInfo of the key.
  * @returns DER in standard base64.
  */
 export async function forgeCertificate(

@@ -16,9 +16,9 @@ export const MASTER_SECRET = 'a master secret for the tests 0123456789';
 export type TestService = {
   readonly address: string;
   readonly service: RunningService;
-  /** Every answer to `call` is compared with it. */
+  /** Validates every response to `call`. */
   readonly documentation: ResponseValidator;
-  /** One request; JSON bodies become text. */
+  /** Sends a request; JSON bodies are serialized. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Access token of a client. */
   token(clientId: string, secret: string): Promise<string>;
@@ -26,7 +26,7 @@ export type TestService = {
   close(): Promise<void>;
 };
 
-/** What calls a service, wherever it runs. */
+/** The part of a service that calls need. */
 export type Callable = Pick<TestService, 'address' | 'call' | 'token' | 'rootToken'>;
 
 export type CallOptions = {
@@ -47,7 +47,7 @@ export type Answer = {
 };
 
 const folders: string[] = [];
-/** Also those of services that a test stopped in a way of its own. */
+/** Data folders, including those of services that a test stopped itself. */
 process.once('exit', () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
@@ -55,8 +55,8 @@ process.once('exit', () => {
 const dataFolders = new Map<string, string>();
 
 /**
- * The folder in which services on one database keep how far it is: a start with another one is refused. Services on a file of SQLite
- * keep that beside the file.
+ * The data folder for services on one database, which rejects a start with another folder. Services on an SQLite file store
+ * this beside the file.
  */
 export function dataFolderOf(databaseUrl: string | undefined): string {
   const formerFolder = databaseUrl === undefined ? undefined : dataFolders.get(databaseUrl);
@@ -67,7 +67,7 @@ export function dataFolderOf(databaseUrl: string | undefined): string {
   return folder;
 }
 
-/** The real service in this process, on a fresh SQLite file unless another database is named. */
+/** Starts the service in this process, on a fresh SQLite file by default. */
 export async function startTestService(
   environment: Readonly<Record<string, string>> = {},
   { runsJobs = false }: { readonly runsJobs?: boolean } = {},
@@ -158,7 +158,7 @@ export const TENANT_ROLES = [
   'registrar:manage',
 ] as const;
 
-/** A tenant with an administrator who may do everything in it. */
+/** Creates a tenant with an administrator who has every role. */
 export async function createTenant(
   service: Callable,
   id: string,

@@ -12,12 +12,12 @@ export type MeasuredRequest = {
 
 type BlockMeasurement = { readonly status: number; readonly milliseconds: number };
 
-/** With growing pauses between them, about ten seconds: a neighbour on the machine rarely disturbs all of them. */
+/** About ten seconds with growing pauses, so that other processes rarely disturb all attempts. */
 const MAX_TRIES = 45;
 const SIGNATURES = 10;
 const PAUSE_MS = 10;
 
-/** Sends from a thread of its own, so that what sending costs is not counted. */
+/** Sends from a separate thread, so that sending is not measured. */
 const SENDER = `
 const { parentPort } = require('node:worker_threads');
 const { request } = require('node:http');
@@ -32,9 +32,10 @@ parentPort.on('message', ({ address, method, headers, body }) => {
 });
 `;
 
-/** What this thread has computed so far: neighbours on the machine do not count. */
+/** Processor time of this thread. */
 function threadMilliseconds(): number {
-  // Linux brings the count of a running thread up to now for the whole process alone; without it, it goes in ticks of 4 ms.
+  // Linux updates the processor time of a running thread only when that of the process is read; otherwise its resolution is
+  // 4 ms.
   process.cpuUsage();
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
@@ -42,7 +43,7 @@ function threadMilliseconds(): number {
 
 const KEYS = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
-/** How much longer this machine takes than the one of reference: signatures that are made and verified, as in the bench. */
+/** Slowness relative to the reference machine, measured with signatures as in the bench. */
 function machineSlowness(): number {
   const data = Buffer.alloc(200);
   const startedAt = threadMilliseconds();
@@ -50,24 +51,24 @@ function machineSlowness(): number {
   return (threadMilliseconds() - startedAt) / (SIGNATURES * (REFERENCE.signMs + REFERENCE.verifyMs));
 }
 
-/** Measures how long one request keeps this thread, on which the service runs, from doing anything else. */
+/** Measures how long one request blocks this thread, on which the service runs. */
 export class BlockMeter {
   readonly #sender = new Worker(SENDER, { eval: true });
 
   /**
-   * The longest hold, milliseconds of computing on the machine of reference: of several tries the shortest, since collections
-   * of garbage only ever add to it.
-   * @param goalMs ends the tries once one is below.
+   * The longest block in milliseconds of the reference machine; the minimum of several attempts, since garbage collections
+   * only add to it.
+   * @param goalMs ends the attempts once one is below.
    */
   async measure(makeRequest: () => MeasuredRequest | Promise<MeasuredRequest>, goalMs: number): Promise<BlockMeasurement> {
     let shortest: BlockMeasurement = { status: 0, milliseconds: Number.POSITIVE_INFINITY };
     for (let tries = 0; tries < MAX_TRIES && shortest.milliseconds >= goalMs; tries++) {
       const before = machineSlowness();
       const { status, milliseconds } = await this.#once(await makeRequest());
-      // What slows a machine down comes and goes.
+      // The slowness of a machine varies.
       const slowdown = (before + machineSlowness()) / 2;
       if (milliseconds / slowdown < shortest.milliseconds) shortest = { status, milliseconds: milliseconds / slowdown };
-      // A neighbour that takes the caches for a tenth of a second would be in all of them otherwise.
+      // Pauses keep one disturbance from affecting all attempts.
       if (shortest.milliseconds >= goalMs) await pause(PAUSE_MS * tries);
     }
     return shortest;

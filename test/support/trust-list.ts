@@ -3,15 +3,15 @@ import type { CertifiedKey } from './test-certificates.ts';
 
 const SERVICE_TYPE = 'http://uri.etsi.org/19602/SvcType';
 
-/** Removes members that are bent to undefined. */
+/** Applies overrides; undefined removes a property. */
 const withOverrides = (base: Record<string, unknown>, changes: Record<string, unknown> = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, value]) => value !== undefined));
 
-/** One service of an entity; `type` is the last part of its identifier. */
+/** A service of an entity; `type` is the last part of its identifier. */
 export type ListedService = {
   readonly type: string;
   readonly certificates: readonly string[];
-  /** Further members of `ServiceInformation`. */
+  /** Further properties of `ServiceInformation`. */
   readonly more?: Record<string, unknown>;
 };
 
@@ -20,7 +20,7 @@ export type ListedEntity = { readonly name: string; readonly services: readonly 
 export type ListOptions = {
   readonly entities?: readonly ListedEntity[];
   readonly sequenceNumber?: number;
-  /** Bends `ListAndSchemeInformation`. */
+  /** Overrides of `ListAndSchemeInformation`. */
   readonly scheme?: Record<string, unknown>;
   readonly header?: Record<string, unknown>;
   readonly signer?: CertifiedKey;
@@ -28,7 +28,7 @@ export type ListOptions = {
   readonly payload?: Record<string, unknown>;
 };
 
-/** A list of trusted entities (ETSI TS 119 602), signed; right in every respect that `options` does not change. */
+/** A list of trusted entities (ETSI TS 119 602), signed; valid by default. */
 export function trustList(
   options: ListOptions & { readonly entities: readonly ListedEntity[]; readonly signer: CertifiedKey },
   seconds: number,

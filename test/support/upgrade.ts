@@ -18,13 +18,13 @@ const PRESENT = fileURLToPath(new URL('../../', import.meta.url));
 export type EarlierRelease = 'first' | '2026-11-28';
 export type Release = EarlierRelease | 'present';
 
-/** Releases as programs: earlier ones as they were, on the packages of this one. */
+/** Earlier releases and the present one as programs, with the packages of the present one. */
 export class Releases {
   readonly folder = mkdtempSync(join(tmpdir(), 'vidimus-releases-'));
   readonly #environment: Readonly<Record<string, string>>;
   readonly #publicUrl: string;
 
-  /** @param publicUrl of both, wherever they listen. */
+  /** @param publicUrl public address of all releases. */
   constructor(publicUrl: string, environment: Readonly<Record<string, string>>) {
     this.#publicUrl = publicUrl;
     this.#environment = environment;
@@ -67,7 +67,7 @@ export class Releases {
     return program;
   }
 
-  /** What is called by the public address is sent to one process. */
+  /** Sends calls of the public address to one process. */
   callsTo(port: number): Callable {
     const { address, ...rest } = callerFor(`http://127.0.0.1:${port}`);
     const call = (method: string, path: string, options?: CallOptions) =>
@@ -91,13 +91,13 @@ export async function stop({ child, ended }: RunningProgram): Promise<void> {
   await ended;
 }
 
-/** A database of its own for each test, on which services start one after the other. */
+/** A separate database for each test, on which services start one after the other. */
 export type Upgrade = {
   readonly kind: 'sqlite' | 'postgres';
   readonly url: string;
-  /** A service of this release, which brings the database up to date; what still runs at the end is stopped. */
+  /** Starts a service of this release, which migrates the database; the test's end stops it. */
   start(): Promise<TestService>;
-  /** Moves what is stored to tables as they were after `migration`. No service runs meanwhile. */
+  /** Copies the data to tables as they were after `migration`. No service may run. */
   downgrade(migration: string): Promise<void>;
 };
 
@@ -126,7 +126,7 @@ export function describeUpgrade(subject: string, suite: (upgrade: () => Upgrade,
         upgrade = { kind, url, start, downgrade: goBack };
         async function goBack(migration: string): Promise<void> {
           await copyToOlderTables(kind, url, migration);
-          // The older release kept no record of how far the database was.
+          // The older release stored no position of the database.
           rmSync(folder, { recursive: true });
           folder = newDataFolder();
         }
@@ -142,7 +142,7 @@ export function describeUpgrade(subject: string, suite: (upgrade: () => Upgrade,
 
 const newDataFolder = () => mkdtempSync(join(tmpdir(), 'vidimus-upgrade-'));
 
-/** Puts the tables aside, makes those of the older release, and copies into them what they have room for. */
+/** Renames the tables, creates those of the older release, and copies the columns that both have. */
 async function copyToOlderTables(kind: Upgrade['kind'], url: string, migration: string): Promise<void> {
   const isSqlite = kind === 'sqlite';
   const formerFile = `${url.slice('sqlite:'.length)}-former`;
@@ -150,7 +150,7 @@ async function copyToOlderTables(kind: Upgrade['kind'], url: string, migration: 
   if (isSqlite) {
     const file = url.slice('sqlite:'.length);
     renameSync(file, formerFile);
-    // An older release keeps none.
+    // An older release has no such record.
     rmSync(`${file}-witness`, { force: true });
   } else await rawSql(url, (run) => run('create schema public'));
   await runMigrations({ url, poolSize: 2 }, migration);

@@ -3,11 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type Grant, type Interaction, Provider } from 'oidc-provider';
 
-/** What our browser tells the test provider about the person who sits in front of it. */
+/** Headers that select the account and the decision of the simulated user. */
 export const ACCOUNT_HEADER = 'x-test-account';
 export const DENIAL_HEADER = 'x-test-deny';
 
-/** Follows redirects with the cookies that it is given, until it is sent away from the provider. */
+/** Follows redirects with cookies until one leaves the provider. */
 export async function browse(
   issuer: string,
   start: string,
@@ -37,9 +37,9 @@ export async function browse(
   throw new Error('the provider redirects without end');
 }
 
-/** A secret that shows whether it was form-encoded before it was put into a Basic header. */
+/** A secret that shows whether a Basic header was form-encoded. */
 export const CONFIDENTIAL_CLIENT = { clientId: 'confidential:client', clientSecret: 'a secret: +/%&=~' } as const;
-/** The same, but it must send its secret in the body. */
+/** A client that must send its secret in the body. */
 export const POST_SECRET_CLIENT = { clientId: 'posting', clientSecret: 'another secret +&' } as const;
 export const PUBLIC_CLIENT = { clientId: 'public' } as const;
 
@@ -48,19 +48,21 @@ export const ALICE = { given_name: 'Alice', family_name: 'Adams', email: 'alice@
 type Claims = Readonly<Record<string, unknown>>;
 
 export type UpstreamOptions = {
-  /** Of every client. */
+  /** Redirect URIs of every client. */
   readonly redirectUris?: readonly string[];
-  /** Further clients, in the members of OpenID Connect Dynamic Client Registration 1.0. */
+  /** Further clients, in the properties of OpenID Connect Dynamic Client Registration 1.0. */
   readonly clients?: readonly Claims[];
-  /** Claims by account; a login is by the name of an account. */
+  /** Claims by account name. */
   readonly accounts?: Readonly<Record<string, Claims>>;
   /** Scopes that can be granted for a resource. */
   readonly resourceScopes?: readonly string[];
   /** Makes the access token of every login a JWT for this audience; without it they are opaque. */
   readonly accessTokenAudience?: string;
-  /** Stand in every JWT access token. */
+  /** Further claims of every JWT access token. */
   readonly accessTokenClaims?: Claims;
-  /** OpenID Connect Core 1.0 section 5.4: what scopes ask for comes from the userinfo endpoint alone; signed, with `jwt`. */
+  /**
+   * OpenID Connect Core 1.0 section 5.4: claims of scopes come only from the userinfo endpoint; with `jwt` they are signed.
+   */
   readonly userinfo?: 'json' | 'jwt';
   readonly algorithm?: 'RS256' | 'PS256' | 'ES256' | 'EdDSA';
 };
@@ -80,19 +82,19 @@ export type MintedToken = {
 export type UpstreamProvider = {
   readonly issuer: string;
   /**
-   * Plays the browser and the person in front of it: logs in and consents.
-   * @param options `deny`: answers with this OAuth error in place of the login.
-   * @returns where the provider sends the browser in the end, with `code` or `error`.
+   * Simulates a browser and its user: logs in and consents.
+   * @param options `deny`: OAuth error in place of the login.
+   * @returns the final redirect with `code` or `error`.
    */
   login(authorizationUrl: string, options?: { readonly accountId?: string; readonly deny?: string }): Promise<URL>;
-  /** An `at+jwt` of the provider for `audience`, as its token endpoint would have made it. */
+  /** An `at+jwt` of the provider for `audience`, like one of its token endpoint. */
   accessTokenFor(audience: string, token?: MintedToken): Promise<string>;
-  /** Requests that the provider answered at this path. */
+  /** Number of requests that the provider answered at this path. */
   hits(path: string): number;
   close(): Promise<void>;
 };
 
-/** A certified OpenID provider on a free port, which also plays an external authorization server. */
+/** Starts a certified OpenID provider on a free port, which also acts as an external authorization server. */
 export async function startUpstreamProvider(options: UpstreamOptions = {}): Promise<UpstreamProvider> {
   let listener: (request: IncomingMessage, response: ServerResponse) => void = () => {};
   const hits = new Map<string, number>();
@@ -124,7 +126,7 @@ export async function startUpstreamProvider(options: UpstreamOptions = {}): Prom
   };
 }
 
-/** The library tells the console that it keeps everything in memory, which is what we want. */
+/** The library warns on the console about its memory storage, which is intended here. */
 function withoutConsole<T>(work: () => T): T {
   const { info, warn } = console;
   console.info = () => {};
@@ -213,7 +215,7 @@ function privateKey(algorithm: string): object {
   return { ...key.export({ format: 'jwk' }), use: 'sig' };
 }
 
-/** Answers every prompt of the provider with what the headers of the browser say. */
+/** Answers every prompt of the provider as the headers of the browser specify. */
 async function answerPrompt(
   provider: Provider,
   issuerStates: Map<string, string>,

@@ -7,7 +7,7 @@ import { type HolderKey, makeJwt, newKey, now, type Overrides } from './raw-wall
 import { type CertifiedKey, certify, pem } from './test-certificates.ts';
 import { type ListedEntity, type ListOptions, trustList } from './trust-list.ts';
 
-/** Removes members that are bent to undefined. */
+/** Applies overrides; undefined removes a property. */
 const withOverrides = (base: Record<string, unknown>, changes: Record<string, unknown> = {}) =>
   Object.fromEntries(Object.entries({ ...base, ...changes }).filter(([, value]) => value !== undefined));
 
@@ -17,7 +17,7 @@ export type PopOptions = Overrides & { readonly challenge?: string };
 
 type ProviderCertificates = Pick<WalletProvider, 'root' | 'signer' | 'revocationRoot' | 'revocationSigner' | 'operator'>;
 
-/** Providers differ in what they serve, not in their keys. */
+/** All providers share their keys. */
 let providerCertificates: Promise<ProviderCertificates> | undefined;
 
 async function certifyAll(): Promise<ProviderCertificates> {
@@ -33,8 +33,8 @@ async function certifyAll(): Promise<ProviderCertificates> {
 }
 
 /**
- * A wallet provider and the operator of the trust list that names it: a CA that certified its signer, another CA for
- * revocation, and the operator's self-signed certificate.
+ * A wallet provider and the operator of its trust list: a CA for its signer, another CA for revocation, and the operator's
+ * self-signed certificate.
  */
 export class WalletProvider {
   readonly root: CertifiedKey;
@@ -43,17 +43,17 @@ export class WalletProvider {
   readonly revocationSigner: CertifiedKey;
   readonly operator: CertifiedKey;
   readonly clientId = 'https://wallet.example';
-  /** Where the server listens; an address that nobody serves until `listen`. */
+  /** Address of the server; unreachable until `listen`. */
   url = 'https://wallet-provider.example';
-  /** What the list's address answers; undefined is a 503. */
+  /** The published list; undefined answers 503. */
   published: string | undefined;
   /** Status values by index of the provider's status list. */
   readonly statuses = new Map<number, number>();
-  /** How many entries the list has; it may grow. */
+  /** Number of entries of the list, which may grow. */
   capacity = 100;
-  /** Who signs the status list. */
+  /** Signer of the status list. */
   statusSigner: readonly CertifiedKey[];
-  /** Paths that were asked for. */
+  /** Requested paths. */
   readonly calls: string[] = [];
   readonly #seconds: () => number;
   #close: () => Promise<void> = async () => {};
@@ -69,13 +69,13 @@ export class WalletProvider {
     this.published = this.list();
   }
 
-  /** Without a server. @param seconds the present time, for worlds with a clock of their own. */
+  /** Creates a provider without a server. @param seconds the present time, for tests with a simulated clock. */
   static async make(seconds: () => number = now): Promise<WalletProvider> {
     providerCertificates ??= certifyAll();
     return new WalletProvider(await providerCertificates, seconds);
   }
 
-  /** With a server on this machine. */
+  /** Creates a provider with a server on this machine. */
   static async start(): Promise<WalletProvider> {
     const provider = await WalletProvider.make();
     await provider.listen();
@@ -102,7 +102,7 @@ export class WalletProvider {
     return this.#close();
   }
 
-  /** What is served under a path. */
+  /** Serves a response at a path. */
   answer(path: string): { readonly status: number; readonly type: string; readonly body: string } {
     if (path === '/lote' && this.published !== undefined) {
       return { status: 200, type: 'application/jwt', body: this.published };
@@ -113,7 +113,7 @@ export class WalletProvider {
     return { status: path === '/lote' ? 503 : 404, type: 'text/plain', body: 'nothing here' };
   }
 
-  /** Members of an issuance configuration that trusts this provider. */
+  /** Properties of an issuance configuration that trusts this provider. */
   configuration(): Record<string, unknown> {
     return {
       walletAttestationRequired: true,
@@ -122,13 +122,13 @@ export class WalletProvider {
     };
   }
 
-  /** The same, where it is known to which addresses its wallets have browsers sent. */
+  /** An issuance configuration with registered redirect URIs of its wallets. */
   registered(redirect_uris: readonly string[], by = this.root): Record<string, unknown> {
     const walletProviders = [{ certificates: [pem(by)], client_ids: [this.clientId], redirect_uris }];
     return { ...this.configuration(), walletProviders };
   }
 
-  /** The list that an operator would sign: this provider with both of its services, unless bent. */
+  /** The trust list of an operator with both services of this provider. */
   list(options: ListOptions = {}): string {
     return trustList({ entities: [this.entity()], signer: this.operator, ...options }, this.#seconds());
   }
@@ -139,7 +139,7 @@ export class WalletProvider {
     return { name: 'Wallet Provider', services: [issuance, revocation] };
   }
 
-  /** Of a wallet's installation with the key `instance`. */
+  /** The attestation of a wallet instance with the key `instance`. */
   attestation(instance: HolderKey, options: AttestationOptions = {}): string {
     const { clientId = this.clientId, signer = this.signer, header, payload } = options;
     const seconds = this.#seconds();
@@ -155,7 +155,7 @@ export class WalletProvider {
     return makeJwt(signer, withOverrides({ alg: 'ES256', typ, x5c: [signer.certificate] }, header), withOverrides(claims, payload));
   }
 
-  /** @param audience issuer of the authorization server. */
+  /** The proof of possession of a wallet instance. @param audience issuer of the authorization server. */
   pop(instance: HolderKey, audience: string, options: PopOptions = {}): string {
     const { challenge, header, payload } = options;
     const claims = { iss: this.clientId, aud: audience, jti: randomUUID(), iat: this.#seconds(), challenge };
@@ -176,7 +176,7 @@ export class WalletProvider {
     };
   }
 
-  /** OpenID4VCI 1.0 appendix D.1: says where the keys of a wallet live. */
+  /** OpenID4VCI 1.0 appendix D.1: attests the key storage of a wallet. */
   keyAttestation(
     keys: readonly HolderKey[] = [newKey()],
     options: Overrides & { readonly nonce?: string; readonly signer?: CertifiedKey } = {},
@@ -196,14 +196,14 @@ export class WalletProvider {
     return makeJwt(signer, withOverrides({ alg: 'ES256', typ, x5c: [signer.certificate] }, header), withOverrides(claims, payload));
   }
 
-  /** The `status` claim of an attestation that has this place in the provider's status list. */
+  /** The `status` claim of an attestation with this index in the provider's status list. */
   status(index: number): Record<string, unknown> {
     return { status_list: { idx: index, uri: `${this.url}/status/1` } };
   }
 
   statusList(): string {
     const [signer] = this.statusSigner;
-    if (signer === undefined) throw new Error('nobody signs the status list');
+    if (signer === undefined) throw new Error('the status list has no signer');
     const entries = [...this.statuses].map(([index, status]) => ({ index, status }));
     const seconds = this.#seconds();
     return makeJwt(

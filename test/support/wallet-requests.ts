@@ -6,14 +6,14 @@ import type { CallOptions } from './test-service.ts';
 
 type WalletCall = CallOptions & { readonly path: string };
 
-/** A call to the tenant of this wallet that uses these artefacts, wherever they come from. */
+/** A call to the tenant of this wallet with these artefacts. */
 type WalletRecipe = (wallet: RawWallet, artefacts: WalletArtefacts) => WalletCall;
 
 const document =
   (path: string): WalletRecipe =>
   ({ tenant }) => ({ path: path.replace(':tenant', tenant) });
 
-/** How to call every route that stands under a tenant. A route that is missing here fails the matrices. */
+/** Recipes for every public route of a tenant. A missing route fails the matrix tests. */
 const RECIPES: Readonly<Record<string, WalletRecipe>> = {
   'POST /:tenant/token': ({ tenant, issuer, dpopKey }, { code }) => ({
     path: `/${tenant}/token`,

@@ -8,7 +8,7 @@ import { findServer, rawSql } from './postgres-server.ts';
 let folder: string | undefined;
 let postgres: PreparedDatabases['postgres'] = null;
 
-/** Runs once, before the processes that run the files of tests are started. */
+/** Runs once before the test processes start. */
 export async function mochaGlobalSetup(): Promise<void> {
   folder = mkdtempSync(join(tmpdir(), 'vidimus-test-'));
   const sqlite = join(folder, 'template.sqlite');

@@ -9,20 +9,20 @@ import { WAIT_TIMEOUT_MS } from './patience.ts';
 import { startedProgram } from './start-options.ts';
 import { type Answer, type Callable, type CallOptions, dataFolderOf, ROOT } from './test-service.ts';
 
-/** Found in what the operating system says of a process. */
+/** A Node option by which a process is recognized in the process list. */
 export const NODE_OPTION = '--max-semi-space-size=3';
 const WORKERS = '2';
 
 export type LogLine = { readonly msg: string; readonly pid?: number; readonly signal?: string; readonly tenantId?: string };
 
-/** `npm start` with `WORKERS=2`, as a process of its own. */
+/** A separate process of `npm start` with `WORKERS=2`. */
 export class WorkerService {
   readonly address: string;
   readonly process: ChildProcess;
-  /** The code, or the signal that ended it. */
+  /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>;
   errors = '';
-  /** Whole lines so far, each of which is JSON. */
+  /** Complete log lines so far, each of which is JSON. */
   readonly lines: LogLine[] = [];
   #unended = '';
 
@@ -35,7 +35,7 @@ export class WorkerService {
         PORT: String(port),
         WORKERS,
         DATA_FOLDER: dataFolderOf(environment['DATABASE_URL']),
-        // Nobody shares out requests here who would have to notice.
+        // No balancer in front of it has to notice the shutdown.
         DRAIN_SECONDS: '0',
         AUTH_CLIENT_ID: ROOT.clientId,
         AUTH_CLIENT_SECRET: ROOT.secret,
@@ -48,7 +48,7 @@ export class WorkerService {
     this.process.stderr?.on('data', (chunk: Buffer) => {
       this.errors += chunk;
     });
-    // All that was written by then has been read.
+    // All output has been read by then.
     this.ended = new Promise((resolve) => this.process.once('close', (code, signal) => resolve(signal ?? code ?? -1)));
   }
 
@@ -58,8 +58,8 @@ export class WorkerService {
 
   static async startAt(port: number, environment: Readonly<Record<string, string>>): Promise<WorkerService> {
     const service = new WorkerService(port, environment);
-    // Lines of a worker that nobody calls wait in it for half a second, and tests read what all of them said at their start.
-    // A process that is alone has none of its own.
+    // An idle worker buffers its log for half a second, and tests read the start lines of all workers. A single process has
+    // no workers.
     const workers = Number(environment['WORKERS'] ?? WORKERS);
     await service
       .line(({ msg }) => msg === 'started')
@@ -90,7 +90,7 @@ export class WorkerService {
     }
   }
 
-  /** Processes of the workers, ended ones too. */
+  /** Processes of the workers, including ended ones. */
   get workers(): readonly number[] {
     return this.lines.flatMap(({ msg, pid }) => (msg === 'worker started' && pid !== undefined ? [pid] : []));
   }
@@ -101,7 +101,7 @@ export class WorkerService {
   }
 }
 
-/** One that ended and was not asked about since is in the list of processes still. */
+/** An ended process that was not waited for is still in the process list. */
 export function isRunning(pid: number): boolean {
   try {
     return !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -110,7 +110,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Calls of which each has a connection of its own, or one of an agent. */
+/** Returns a caller with a new connection for each call, or with those of an agent. */
 export function callerFor(address: string, agent: Agent | false = false): Callable {
   const call = (method: string, path: string, options: CallOptions = {}): Promise<Answer> => {
     const { token, json, form, text, headers } = options;

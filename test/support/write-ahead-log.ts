@@ -2,8 +2,8 @@ const HEADER = 32;
 const FRAME_HEADER = 24;
 
 /**
- * How many transactions a write-ahead log holds since it was last begun anew: the last frame of each names the size of the
- * database (SQLite file format, section 4.1).
+ * Counts the transactions in a write-ahead log since its last reset: the last frame of each names the size of the database
+ * (SQLite file format, section 4.1).
  */
 export function countTransactions(log: Buffer): number {
   if (log.length < HEADER) return 0;

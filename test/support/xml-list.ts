@@ -16,7 +16,7 @@ export type XmlService = {
   readonly since?: string;
   readonly certificates: readonly string[];
   readonly extensions?: string;
-  /** Former states, newest first. */
+  /** Previous statuses, newest first. */
   readonly history?: readonly { readonly type?: string; readonly status: string; readonly since: string }[];
 };
 export type XmlPointer = {
@@ -102,15 +102,15 @@ function xmlPointer({ uri, signers, territory, type, mimeType }: XmlPointer): st
     <tsl:TSLLocation>${uri}</tsl:TSLLocation><tsl:AdditionalInformation>${otherInformation.join('')}</tsl:AdditionalInformation></tsl:OtherTSLPointer>`;
 }
 
-/** How a signature is made; what is left out is as it should be. */
+/** Signature options; valid by default. */
 export type XmlSigning = {
-  /** Whose certificate stands in it. */
+  /** Signer whose certificate the signature contains. */
   readonly shownCertificateOf?: string;
   readonly uri?: string;
   readonly xpath?: string;
   readonly transforms?: readonly string[];
   readonly digest?: string;
-  /** Of the reference to its properties; none unless stated. */
+  /** Transforms of the reference to its properties; none by default. */
   readonly properties?: string;
 };
 
@@ -119,7 +119,7 @@ class Ecdsa {
   getSignature = (signed: string, key: KeyObject) => createSign('sha256').update(signed).sign({ key, dsaEncoding: 'ieee-p1363' }, 'base64');
 }
 
-/** An enveloped signature, XAdES baseline B-B as far as readers look. */
+/** Adds an enveloped signature (XAdES baseline B-B, as far as parsers check). */
 export function signXml(xml: string, signer: CertifiedKey, signing: XmlSigning = {}): string {
   const { SignedXml } = require('xml-crypto');
   const shown = signing.shownCertificateOf ?? signer.certificate;

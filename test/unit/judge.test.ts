@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { expect } from 'chai';
 import { explain } from '../demo/narrator.ts';
 import { readOptions as readDemoOptions } from '../demo/options.ts';
-import { EXPECTED, expectedOf, unexplained } from '../judge/expected.ts';
+import { EXPECTED, findExpected, unexplained } from '../judge/expected.ts';
 import { FLOWS, forbids } from '../judge/flows.ts';
 import { readOptions, UsageFault } from '../judge/options.ts';
 import { PAGE, withVerdicts } from '../judge/page.ts';
-import { type Row, reasonOf, within } from '../judge/verdict.ts';
+import { errorReason, type Row, withTimeout } from '../judge/verdict.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const MIN_REASON = 40;
@@ -31,9 +31,9 @@ describe('results of external tools', () => {
   });
 
   it('are explained by the detail of the same flow, and by nothing else', () => {
-    expect(expectedOf(failedRow)?.tool).to.equal('@openid4vc');
+    expect(findExpected(failedRow)?.tool).to.equal('@openid4vc');
     const otherRows: Partial<Row>[] = [{ detail: 'the session is failed' }, { tool: 'Credo' }, { flow: FLOWS.batch }];
-    for (const change of otherRows) expect(expectedOf({ ...failedRow, ...change })).to.equal(undefined);
+    for (const change of otherRows) expect(findExpected({ ...failedRow, ...change })).to.equal(undefined);
   });
 
   it('are faults of the service when they fail, and not when a tool lacks a feature or is missing', () => {
@@ -111,15 +111,15 @@ describe('results of external tools', () => {
     const message = `${'is at an address that is called by nobody, '.repeat(5)}see OUTBOUND_ALLOW`;
     const problem = { type: 'https://x.example'.repeat(20), title: 'Bad', errors: [{ path, message }] };
     const error = new Error(`POST /issuer/credentials answered 400: ${JSON.stringify(problem)}`);
-    expect(reasonOf(error)).to.equal(`POST /issuer/credentials answered 400: ${path} ${message}`);
-    expect(reasonOf(new Error('GET / answered 500: {odd}'))).to.equal('GET / answered 500: {odd}');
+    expect(errorReason(error)).to.equal(`POST /issuer/credentials answered 400: ${path} ${message}`);
+    expect(errorReason(new Error('GET / answered 500: {odd}'))).to.equal('GET / answered 500: {odd}');
   });
 
   it('are limited in time, and omit addresses', async () => {
-    const timeout = await within(0.01, 'a flow', new Promise(() => {})).catch((error: Error) => error.message);
+    const timeout = await withTimeout(0.01, 'a flow', new Promise(() => {})).catch((error: Error) => error.message);
     expect(timeout).to.equal('a flow took longer than 0.01 s');
     const error = new Error("no answer\n from 'http://localhost:3000/judge-1/token'", { cause: new Error('why') });
-    expect(reasonOf(error)).to.equal('no answer from the service (why)');
+    expect(errorReason(error)).to.equal('no answer from the service (why)');
   });
 
   it('omit flows that a profile forbids', () => {

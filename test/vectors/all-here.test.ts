@@ -24,7 +24,7 @@ const CASES: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   },
 };
 
-/** Members that are no lists of cases: keys, certificates, times, and single examples. */
+/** Properties that are no lists of cases: keys, certificates, times, and single examples. */
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'dcql.json': ['about', 'credentials'],
   'derivations.json': ['now', 'access_certificate', 'status_list_token'],
@@ -43,11 +43,11 @@ describe('test vectors', () => {
   for (const name of globSync('*.json', { cwd: import.meta.dirname })) {
     it(`of ${name} are complete`, () => {
       const file = JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as Record<string, unknown>;
-      const others = OTHERS[name] ?? [];
-      const sections = Object.entries(file).filter(([section]) => !others.includes(section));
+      const otherFiles = OTHERS[name] ?? [];
+      const sections = Object.entries(file).filter(([section]) => !otherFiles.includes(section));
       const counts = sections.map(([section, cases]) => [section, (cases as readonly unknown[]).length]);
       expect(Object.fromEntries(counts)).to.deep.equal(CASES[name]);
-      expect(Object.keys(file)).to.include.members([...others]);
+      expect(Object.keys(file)).to.include.members([...otherFiles]);
     });
   }
 

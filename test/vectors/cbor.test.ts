@@ -6,7 +6,7 @@ import { Refusal } from '../../domain/shared/refusal.ts';
 
 const bytes = (hex: string) => Buffer.from(hex, 'hex');
 const map = (...entries: [string | number, Cbor][]) => new Map(entries);
-const upTo25 = Array.from({ length: 25 }, (_, index) => index + 1);
+const numbersTo25 = Array.from({ length: 25 }, (_, index) => index + 1);
 const bignum = (tag: number, hex: string) => new Tagged(tag, bytes(hex));
 
 /** RFC 8949 appendix A: what is read from each example, and written back in the same bytes. */
@@ -29,7 +29,7 @@ const BOTH_WAYS: readonly (readonly [string, Cbor])[] = [
   ['40', bytes('')], ['4401020304', bytes('01020304')], ['60', ''], ['6161', 'a'], ['6449455446', 'IETF'],
   ['62225c', '"\\'], ['62c3bc', '\u00fc'], ['63e6b0b4', '\u6c34'], ['64f0908591', '\ud800\udd51'],
   ['80', []], ['83010203', [1, 2, 3]], ['8301820203820405', [1, [2, 3], [4, 5]]],
-  ['98190102030405060708090a0b0c0d0e0f101112131415161718181819', upTo25],
+  ['98190102030405060708090a0b0c0d0e0f101112131415161718181819', numbersTo25],
   ['a0', map()], ['a201020304', map([1, 2], [3, 4])], ['a26161016162820203', map(['a', 1], ['b', [2, 3]])],
   ['826161a161626163', ['a', map(['b', 'c'])]],
   ['a56161614161626142616361436164614461656145', map(['a', 'A'], ['b', 'B'], ['c', 'C'], ['d', 'D'], ['e', 'E'])],
@@ -45,7 +45,7 @@ const READ_ONLY: readonly (readonly [string, Cbor])[] = [
   ['5f42010243030405ff', bytes('0102030405')], ['7f657374726561646d696e67ff', 'streaming'],
   ['9fff', []], ['9f018202039f0405ffff', [1, [2, 3], [4, 5]]], ['9f01820203820405ff', [1, [2, 3], [4, 5]]],
   ['83018202039f0405ff', [1, [2, 3], [4, 5]]], ['83019f0203ff820405', [1, [2, 3], [4, 5]]],
-  ['9f0102030405060708090a0b0c0d0e0f101112131415161718181819ff', upTo25],
+  ['9f0102030405060708090a0b0c0d0e0f101112131415161718181819ff', numbersTo25],
   ['bf61610161629f0203ffff', map(['a', 1], ['b', [2, 3]])], ['826161bf61626163ff', ['a', map(['b', 'c'])]],
   ['bf6346756ef563416d7421ff', map(['Fun', true], ['Amt', -2])],
 ];
@@ -66,9 +66,9 @@ const REFUSED: readonly string[] = [
   '9b0000ffffffffffff00', 'bb0000ffffffffffff00', `9a0000c351${'00'.repeat(50_001)}`, '00'.repeat(1024 * 1024 + 1),
 ];
 
-function reasonOf(read: () => unknown): string {
+function rejectionReason(parse: () => unknown): string {
   try {
-    read();
+    parse();
     return 'read';
   } catch (error) {
     if (error instanceof Refusal) return error.reason;
@@ -98,12 +98,12 @@ describe('CBOR vectors (RFC 8949 appendices A and F)', () => {
 
   for (const hex of REFUSED) {
     it(`reject ${hex.length > 60 ? `${hex.slice(0, 40)}… (${hex.length / 2} bytes)` : hex || 'nothing'}`, () => {
-      expect(reasonOf(() => decodeCbor(bytes(hex)))).to.equal('malformed');
+      expect(rejectionReason(() => decodeCbor(bytes(hex)))).to.equal('malformed');
     });
   }
 
   it('decode 32 levels, and heads that are longer than needed', () => {
-    expect(reasonOf(() => decodeCbor(bytes(`${'81'.repeat(32)}00`)))).to.equal('read');
+    expect(rejectionReason(() => decodeCbor(bytes(`${'81'.repeat(32)}00`)))).to.equal('read');
     expect(decodeCbor(bytes('1b0000000000000001'))).to.equal(1);
     expect(decodeCbor(bytes('3b001fffffffffffff'))).to.equal(-9007199254740992n);
     expect(decodeCbor(bytes('1b001fffffffffffff'))).to.equal(Number.MAX_SAFE_INTEGER);

@@ -59,10 +59,10 @@ describe('DCQL vectors', () => {
   describe('grammar', () => {
     for (const { name, dcql_query, valid, error } of vectors.grammar) {
       it(name, () => {
-        const read = DcqlQuery.safeParse(dcql_query);
-        expect(read.success).to.equal(valid);
-        if (read.success) expect(read.data).to.deep.equal(dcql_query);
-        else expect(ruleOf(read.error.issues[0])).to.equal(error);
+        const parsedQuery = DcqlQuery.safeParse(dcql_query);
+        expect(parsedQuery.success).to.equal(valid);
+        if (parsedQuery.success) expect(parsedQuery.data).to.deep.equal(dcql_query);
+        else expect(violatedRule(parsedQuery.error.issues[0])).to.equal(error);
       });
     }
   });
@@ -86,8 +86,8 @@ describe('DCQL vectors', () => {
   });
 });
 
-/** The rule an issue names itself, or else the innermost named member of its path that has a word. */
-function ruleOf(issue: { path: PropertyKey[]; params?: unknown } | undefined): unknown {
+/** The rule that an issue names, or else the innermost property of its path with a rule. */
+function violatedRule(issue: { path: PropertyKey[]; params?: unknown } | undefined): unknown {
   const params = issue?.params as { rule?: unknown } | undefined;
   if (params?.rule !== undefined) return params.rule;
   const names = (issue?.path ?? []).filter((step) => typeof step === 'string');
@@ -100,14 +100,14 @@ function evaluate(dcqlQuery: unknown, vpToken: unknown): Outcome {
   const query = compileQuery(DcqlQuery.parse(dcqlQuery));
   let tokens: Map<string, readonly string[]>;
   try {
-    tokens = parseVpToken(asWire(vpToken), query);
+    tokens = parseVpToken(toWireFormat(vpToken), query);
   } catch (error) {
     if (!(error instanceof Refusal) || error.reason !== 'malformed') throw error;
     return { accepted: false, error: error.message.split(/[: ]+/)[1] ?? '' };
   }
 
   const presentations: Record<string, number[]> = {};
-  const rejected: Record<string, Record<string, string>> = {};
+  const rejections: Record<string, Record<string, string>> = {};
   const ignored = [...tokens.keys()].filter((id) => !query.requested.has(id));
   for (const [id, list] of tokens) {
     const credentialQuery = query.credentials.get(id);
@@ -116,27 +116,27 @@ function evaluate(dcqlQuery: unknown, vpToken: unknown): Outcome {
       const presentation = JSON.parse(text) as Presentation;
       if (presentation.crypto_error === 'nonce_mismatch') return { accepted: false, error: 'nonce_mismatch' };
       if (ignored.includes(id)) continue;
-      const result = matchCredential(credentialQuery, credentialOf(presentation), isUndisclosed);
+      const result = matchCredential(credentialQuery, toCredential(presentation), isUndisclosed);
       const reason = presentation.crypto_error ?? (result.matched ? undefined : result.reason);
       if (reason === undefined) presentations[id] = [...(presentations[id] ?? []), i];
-      else rejected[id] = { ...rejected[id], [i]: reason };
+      else rejections[id] = { ...rejections[id], [i]: reason };
     }
   }
 
-  const missing = findMissingAnswers(query, new Set(Object.keys(presentations)));
-  const first = missing[0];
-  if (first === undefined) {
-    return { accepted: true, presentations, rejected, ...(ignored.length > 0 && { ignored }) };
+  const missingIds = findMissingAnswers(query, new Set(Object.keys(presentations)));
+  const firstMissing = missingIds[0];
+  if (firstMissing === undefined) {
+    return { accepted: true, presentations, rejected: rejections, ...(ignored.length > 0 && { ignored }) };
   }
-  if (first.kind === 'credential_set') {
-    return { accepted: false, error: 'credential_set_unsatisfied', credential_set: first.index, rejected };
+  if (firstMissing.kind === 'credential_set') {
+    return { accepted: false, error: 'credential_set_unsatisfied', credential_set: firstMissing.index, rejected: rejections };
   }
-  const ids = missing.flatMap((m) => (m.kind === 'credential' ? [m.id] : []));
-  return { accepted: false, error: 'credential_missing', missing: ids, rejected };
+  const ids = missingIds.flatMap((m) => (m.kind === 'credential' ? [m.id] : []));
+  return { accepted: false, error: 'credential_missing', missing: ids, rejected: rejections };
 }
 
 /** The vectors show presentations opened; on the wire each is a string. */
-function asWire(vpToken: unknown): unknown {
+function toWireFormat(vpToken: unknown): unknown {
   if (typeof vpToken !== 'object' || vpToken === null || Array.isArray(vpToken)) return vpToken;
   const entries = Object.entries(vpToken).map(([id, list]: [string, unknown]) => [
     id,
@@ -145,7 +145,7 @@ function asWire(vpToken: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-function credentialOf(presentation: Presentation): PresentedCredential {
+function toCredential(presentation: Presentation): PresentedCredential {
   const { format, vct, docType, aka_vcts, extends_chain, holder_bound, claims } = presentation;
   const names = [vct, docType].filter((type) => type !== undefined);
   return {

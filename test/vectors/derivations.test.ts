@@ -37,12 +37,12 @@ type Presentations = {
   readonly presentations: readonly { readonly name: string; readonly presentation: string }[];
 };
 
-function read<T>(name: string): T {
+function readVectors<T>(name: string): T {
   return JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as T;
 }
 
-const derivations = read<Derivations>('derivations.json');
-const { trust_anchors, presentations } = read<Presentations>('sd-jwt-vc.json');
+const derivations = readVectors<Derivations>('derivations.json');
+const { trust_anchors, presentations } = readVectors<Presentations>('sd-jwt-vc.json');
 const anchors = trust_anchors.map((certificate) => ({ certificate }));
 const now = new Date(derivations.now * 1000);
 
@@ -63,49 +63,49 @@ describe('Certificate derivation vectors', () => {
     const valid = presentations.find(({ name }) => name === 'valid')?.presentation ?? '';
     const header = JSON.parse(Buffer.from(valid.split('.')[0] ?? '', 'base64url').toString('utf8'));
     const chain = header.x5c as string[];
-    const verdict = new NodeCertificates().verifyChain(chain, anchors, now, { purpose: 'SD-JWT VC' });
-    expect(verdict.trusted && verdict.anchorCertificate).to.equal(trust_anchors[0]);
-    const named = chain.map((text) => parseCertificate(Buffer.from(text, 'base64'))?.authorityKeyId);
-    expect(named).to.deep.equal(derivations.aki[0]?.values);
-    expect(named.at(-1)).to.equal(derivations.aki[0]?.root_ski);
+    const chainResult = new NodeCertificates().verifyChain(chain, anchors, now, { purpose: 'SD-JWT VC' });
+    expect(chainResult.trusted && chainResult.anchorCertificate).to.equal(trust_anchors[0]);
+    const authorityKeyIds = chain.map((text) => parseCertificate(Buffer.from(text, 'base64'))?.authorityKeyId);
+    expect(authorityKeyIds).to.deep.equal(derivations.aki[0]?.values);
+    expect(authorityKeyIds.at(-1)).to.equal(derivations.aki[0]?.root_ski);
     expect(parseCertificate(Buffer.from(trust_anchors[0] ?? '', 'base64'))?.subjectKeyId).to.equal(derivations.aki[0]?.root_ski);
   });
 });
 
 describe('Transaction data vectors', () => {
-  for (const one of derivations.transaction_data) {
-    const claims = { transaction_data_hashes: [one.sha256_b64url] };
+  for (const transactionVector of derivations.transaction_data) {
+    const claims = { transaction_data_hashes: [transactionVector.sha256_b64url] };
 
-    it(`decode ${one.encoded.slice(0, 30)}…`, () => {
-      expect(parseJsonObject(Buffer.from(one.encoded, 'base64url').toString())).to.deep.equal(one.decoded);
-      expect(hash('sha384', one.encoded, 'base64url')).to.equal(one.sha384_b64url);
+    it(`decode ${transactionVector.encoded.slice(0, 30)}…`, () => {
+      expect(parseJsonObject(Buffer.from(transactionVector.encoded, 'base64url').toString())).to.deep.equal(transactionVector.decoded);
+      expect(hash('sha384', transactionVector.encoded, 'base64url')).to.equal(transactionVector.sha384_b64url);
     });
 
-    it(`accept the hash of ${one.encoded.slice(0, 30)}…`, () => {
-      expect(verifyTransactionData(claims, [one.encoded], [])).to.deep.equal([one.encoded]);
+    it(`accept the hash of ${transactionVector.encoded.slice(0, 30)}…`, () => {
+      expect(verifyTransactionData(claims, [transactionVector.encoded], [])).to.deep.equal([transactionVector.encoded]);
     });
 
-    it(`reject a hash over the decoded JSON of ${one.encoded.slice(0, 30)}…`, () => {
-      const wrong = { transaction_data_hashes: [one.wrong_hash_over_decoded_json] };
-      expect(() => verifyTransactionData(wrong, [one.encoded], [])).to.throw(Refusal, 'mismatch');
+    it(`reject a hash over the decoded JSON of ${transactionVector.encoded.slice(0, 30)}…`, () => {
+      const wrongClaims = { transaction_data_hashes: [transactionVector.wrong_hash_over_decoded_json] };
+      expect(() => verifyTransactionData(wrongClaims, [transactionVector.encoded], [])).to.throw(Refusal, 'mismatch');
     });
 
-    it(`reject an algorithm that was not requested: ${one.encoded.slice(0, 30)}…`, () => {
-      const other = { transaction_data_hashes: [one.sha384_b64url], transaction_data_hashes_alg: 'sha-384' };
-      expect(() => verifyTransactionData(other, [one.encoded], [])).to.throw(Refusal, 'transaction_data_alg');
+    it(`reject an algorithm that was not requested: ${transactionVector.encoded.slice(0, 30)}…`, () => {
+      const sha384Claims = { transaction_data_hashes: [transactionVector.sha384_b64url], transaction_data_hashes_alg: 'sha-384' };
+      expect(() => verifyTransactionData(sha384Claims, [transactionVector.encoded], [])).to.throw(Refusal, 'transaction_data_alg');
     });
   }
 
   it('accept or omit a transaction that another credential may confirm', () => {
-    const [first, second] = derivations.transaction_data;
-    const alternatives = [second?.encoded ?? ''];
-    const required = [first?.encoded ?? ''];
-    const one = { transaction_data_hashes: [first?.sha256_b64url ?? ''] };
-    const both = { transaction_data_hashes: [second?.sha256_b64url ?? '', first?.sha256_b64url ?? ''] };
-    expect(verifyTransactionData(one, required, alternatives)).to.deep.equal(required);
-    expect(verifyTransactionData(both, required, alternatives)).to.have.members([...required, ...alternatives]);
+    const [firstVector, secondVector] = derivations.transaction_data;
+    const alternatives = [secondVector?.encoded ?? ''];
+    const required = [firstVector?.encoded ?? ''];
+    const swappedClaims = { transaction_data_hashes: [firstVector?.sha256_b64url ?? ''] };
+    const bothClaims = { transaction_data_hashes: [secondVector?.sha256_b64url ?? '', firstVector?.sha256_b64url ?? ''] };
+    expect(verifyTransactionData(swappedClaims, required, alternatives)).to.deep.equal(required);
+    expect(verifyTransactionData(bothClaims, required, alternatives)).to.have.members([...required, ...alternatives]);
     expect(verifyTransactionData({}, [], alternatives)).to.deep.equal([]);
-    expect(() => verifyTransactionData(one, [], alternatives)).to.throw(Refusal, 'mismatch');
+    expect(() => verifyTransactionData(swappedClaims, [], alternatives)).to.throw(Refusal, 'mismatch');
   });
 });
 
@@ -119,10 +119,10 @@ describe('status list token of the SD-JWT VC vectors', () => {
     if (jws === undefined) throw new Error('no JWS');
     assertStatusListHeader(jws.header);
     expect(parseCertificateChain(jws.header)).to.deep.equal([signer]);
-    const verdict = new NodeCertificates().verifyChain([signer], anchors, now, { purpose: 'status list' });
-    expect(verdict.trusted).to.equal(true);
-    if (!verdict.trusted) return;
-    expect(new NodeSignatures().verify(verdict.key, jws.signingInput, jws.signature)).to.equal(true);
+    const chainResult = new NodeCertificates().verifyChain([signer], anchors, now, { purpose: 'status list' });
+    expect(chainResult.trusted).to.equal(true);
+    if (!chainResult.trusted) return;
+    expect(new NodeSignatures().verify(chainResult.key, jws.signingInput, jws.signature)).to.equal(true);
   });
 
   it('marks the credential as valid, and another one as revoked', () => {

@@ -16,15 +16,15 @@ const { vectors } = JSON.parse(file) as { readonly vectors: readonly Vector[] };
 const encryption = new NodeEncryption();
 
 describe('Encrypted response vectors', () => {
-  for (const one of vectors) {
-    it(`${one.name}: ${one.expect}`, () => {
-      const { kid, x, y, d } = one.private_jwk;
+  for (const vector of vectors) {
+    it(`${vector.name}: ${vector.expect}`, () => {
+      const { kid, x, y, d } = vector.private_jwk;
       const key = { publicJwk: { kty: 'EC', crv: 'P-256', x, y, kid, use: 'enc', alg: 'ECDH-ES' }, d } as const;
-      const plaintext = encryption.decrypt(one.jwe, key);
-      if (one.expect.startsWith('decrypts')) {
-        expect(plaintext).to.equal(one.plaintext);
+      const plaintext = encryption.decrypt(vector.jwe, key);
+      if (vector.expect.startsWith('decrypts')) {
+        expect(plaintext).to.equal(vector.plaintext);
         expect(parseJsonObject(plaintext ?? '')).to.be.an('object');
-      } else if (one.expect.includes('JSON object')) {
+      } else if (vector.expect.includes('JSON object')) {
         expect(parseJsonObject(plaintext ?? '')).to.equal(undefined);
       } else {
         expect(plaintext).to.equal(undefined);

@@ -34,13 +34,13 @@ type StatusListVectors = {
   };
 };
 
-function read<T>(name: string): T {
+function readVectors<T>(name: string): T {
   return JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')) as T;
 }
 
-const vectors = read<Vectors>('mdoc.json');
-const transcripts = read<Transcripts>('session-transcript.json');
-const { tokens } = read<StatusListVectors>('status-list.json');
+const vectors = readVectors<Vectors>('mdoc.json');
+const transcripts = readVectors<Transcripts>('session-transcript.json');
+const { tokens } = readVectors<StatusListVectors>('status-list.json');
 const ports = { signatures: new NodeSignatures(), certificates: new NodeCertificates() };
 const anchors = vectors.trust_anchors.map((certificate) => ({ certificate }));
 
@@ -54,7 +54,7 @@ const DECIDED: Readonly<Record<string, string>> = {
   'MSO not tag 24': 'issuer_signature',
 };
 
-function outcomeOf(check: () => unknown): string {
+function resultOf(check: () => unknown): string {
   try {
     check();
     return 'accept';
@@ -64,18 +64,18 @@ function outcomeOf(check: () => unknown): string {
   }
 }
 
-function transcriptOf(name: string): Buffer {
-  const found = transcripts.vectors.find((vector) => vector.name === name);
-  if (found === undefined) throw new Error(`no transcript ${name}`);
-  return Buffer.from(found.session_transcript_hex, 'hex');
+function readTranscript(name: string): Buffer {
+  const transcriptVector = transcripts.vectors.find((vector) => vector.name === name);
+  if (transcriptVector === undefined) throw new Error(`no transcript ${name}`);
+  return Buffer.from(transcriptVector.session_transcript_hex, 'hex');
 }
 
 type Vector = Vectors['vectors'][number];
 
-function expectedOf(one: Vector): ExpectedMdoc {
+function expectedMdoc(vector: Vector): ExpectedMdoc {
   return {
     now: new Date(vectors.now * 1000),
-    transcripts: [transcriptOf(one.transcript)],
+    transcripts: [readTranscript(vector.transcript)],
     docType: vectors.docType,
     anchors,
     holderBinding: true,
@@ -84,32 +84,32 @@ function expectedOf(one: Vector): ExpectedMdoc {
   };
 }
 
-function check(one: Vector, changes: Partial<ExpectedMdoc> = {}) {
-  return verifyMdoc(ports, one.device_response, { ...expectedOf(one), ...changes });
+function check(vector: Vector, changes: Partial<ExpectedMdoc> = {}) {
+  return verifyMdoc(ports, vector.device_response, { ...expectedMdoc(vector), ...changes });
 }
 
-function named(name: string): Vector {
-  const one = vectors.vectors.find((vector) => vector.name === name);
-  if (one === undefined) throw new Error(`no vector ${name}`);
-  return one;
+function vectorNamed(name: string): Vector {
+  const vector = vectors.vectors.find((vector) => vector.name === name);
+  if (vector === undefined) throw new Error(`no vector ${name}`);
+  return vector;
 }
 
 describe('mdoc presentation vectors', () => {
-  for (const one of vectors.vectors) {
-    const expected = DECIDED[one.name] ?? one.expect;
-    it(`${expected === 'accept' ? 'accept' : `reject as ${expected}`}: ${one.name}`, () => {
-      expect(outcomeOf(() => check(one))).to.equal(expected);
-      if (one.elements !== undefined) expect(check(one).namespaces).to.deep.equal(one.elements);
+  for (const vector of vectors.vectors) {
+    const expectedResult = DECIDED[vector.name] ?? vector.expect;
+    it(`${expectedResult === 'accept' ? 'accept' : `reject as ${expectedResult}`}: ${vector.name}`, () => {
+      expect(resultOf(() => check(vector))).to.equal(expectedResult);
+      if (vector.elements !== undefined) expect(check(vector).namespaces).to.deep.equal(vector.elements);
     });
   }
 
   it('accept a signer without the usage if none is required', () => {
-    const one = named('x5chain leaf without mdoc EKU');
-    expect(outcomeOf(() => check(one, { mdlProfile: 'none' }))).to.equal('accept');
+    const vector = vectorNamed('x5chain leaf without mdoc EKU');
+    expect(resultOf(() => check(vector, { mdlProfile: 'none' }))).to.equal('accept');
   });
 
   it('accept a document without deviceSigned when no holder binding is required', () => {
-    const checked = check(named('deviceSigned missing'), { holderBinding: false });
+    const checked = check(vectorNamed('deviceSigned missing'), { holderBinding: false });
     expect(checked.holderKey).to.equal(undefined);
     expect(checked.deviceSigned).to.deep.equal({});
   });
@@ -119,22 +119,22 @@ describe('mdoc presentation vectors', () => {
       ['device signature by another key', 'device_signature'],
       ['deviceAuth empty', 'device_auth_missing'],
     ] as const) {
-      expect(outcomeOf(() => check(named(name), { holderBinding: false }))).to.equal(reason);
+      expect(resultOf(() => check(vectorNamed(name), { holderBinding: false }))).to.equal(reason);
     }
   });
 
   it('separate elements that only the device signed', () => {
-    const checked = check(named('valid with device-signed elements'));
+    const checked = check(vectorNamed('valid with device-signed elements'));
     expect(Object.keys(checked.namespaces)).to.deep.equal(['org.iso.18013.5.1']);
     expect(Object.keys(checked.deviceSigned)).to.deep.equal(['org.example.tx']);
   });
 
   it('reject another type and algorithms that were not offered', () => {
-    const one = named('valid direct_post.jwt');
-    expect(outcomeOf(() => check(one, { docType: 'org.example.other' }))).to.equal('doctype_mismatch');
-    expect(outcomeOf(() => check(one, { issuerAlgorithms: ['ES384'] }))).to.equal('issuer_alg');
-    expect(outcomeOf(() => check(one, { deviceAlgorithms: ['ES384'] }))).to.equal('device_alg');
-    expect(outcomeOf(() => check(one, { anchors: [] }))).to.equal('untrusted_chain');
+    const vector = vectorNamed('valid direct_post.jwt');
+    expect(resultOf(() => check(vector, { docType: 'org.example.other' }))).to.equal('doctype_mismatch');
+    expect(resultOf(() => check(vector, { issuerAlgorithms: ['ES384'] }))).to.equal('issuer_alg');
+    expect(resultOf(() => check(vector, { deviceAlgorithms: ['ES384'] }))).to.equal('device_alg');
+    expect(resultOf(() => check(vector, { anchors: [] }))).to.equal('untrusted_chain');
   });
 });
 
@@ -171,7 +171,7 @@ describe('status list token in CWT form', () => {
 
   it('is rejected with another type, truncated or changed, and accepted without its tag', () => {
     const bytes = Buffer.from(tokens.cwt.hex, 'hex');
-    for (const other of [
+    for (const otherTranscript of [
       Buffer.from(tokens.referenced_cwt.hex, 'hex'),
       bytes.subarray(0, -1),
       Buffer.concat([Buffer.from([0xd8, 61]), bytes]),
@@ -179,10 +179,10 @@ describe('status list token in CWT form', () => {
       Buffer.from(tokens.cwt.hex.replace('a2012610', 'a2010510'), 'hex'),
       Buffer.from(tokens.cwt.hex.replace('636c7374', '636c7375'), 'hex'),
     ]) {
-      expect(outcomeOf(() => parseStatusListCwt(other))).to.equal('status_invalid');
+      expect(resultOf(() => parseStatusListCwt(otherTranscript))).to.equal('status_invalid');
     }
     expect(parseStatusListCwt(bytes.subarray(1))).to.deep.equal(parseStatusListCwt(bytes));
-    const changed = parseStatusListCwt(Buffer.from(tokens.cwt.hex.replace('78dadbb9', '78dadbba'), 'hex'));
-    expect(ports.signatures.verify(tokens.public_key_jwk, changed.toVerify, changed.signature)).to.equal(false);
+    const changedList = parseStatusListCwt(Buffer.from(tokens.cwt.hex.replace('78dadbb9', '78dadbba'), 'hex'));
+    expect(ports.signatures.verify(tokens.public_key_jwk, changedList.toVerify, changedList.signature)).to.equal(false);
   });
 });

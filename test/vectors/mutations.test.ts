@@ -26,17 +26,17 @@ import { type HolderKey, newKey } from '../support/raw-wallet.ts';
 import { withoutUndisclosed } from '../support/sd-jwt-maker.ts';
 import { certify, DOCUMENT_SIGNER } from '../support/test-certificates.ts';
 
-const read = (name: string) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'));
-const sd = read('sd-jwt-vc.json');
-const mdoc = read('mdoc.json');
+const readVectors = (name: string) => JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8'));
+const sd = readVectors('sd-jwt-vc.json');
+const mdoc = readVectors('mdoc.json');
 const STATUS_URI = 'https://issuer.example/status/1';
 const SEED = 20_270_115;
 
 type Claims = Readonly<Record<string, unknown>>;
-type Own = { readonly claims: Claims; readonly reason?: undefined } | { readonly claims?: undefined; readonly reason: string };
+type OwnResult = { readonly claims: Claims; readonly reason?: undefined } | { readonly claims?: undefined; readonly reason: string };
 const ports = { signatures: new NodeSignatures(), certificates: new NodeCertificates() };
 
-function verdictOf(check: () => Claims): Own {
+function ownResult(check: () => Claims): OwnResult {
   try {
     return { claims: JSON.parse(JSON.stringify(check())) };
   } catch (error) {
@@ -47,18 +47,19 @@ function verdictOf(check: () => Claims): Own {
 
 const NOW = new Date(sd.now * 1000);
 const transcript = Buffer.from(
-  read('session-transcript.json').vectors.find(({ name }: { name: string }) => name === 'spec-direct_post.jwt').session_transcript_hex,
+  readVectors('session-transcript.json').vectors.find(({ name }: { name: string }) => name === 'spec-direct_post.jwt')
+    .session_transcript_hex,
   'hex',
 );
 
 const { d, ...holderJwk } = sd.holder_private_jwk;
 const holder: HolderKey = { jwk: holderJwk, privateKey: createPrivateKey({ key: { ...holderJwk, d }, format: 'jwk' }) };
-const authority = await certify({ name: 'Authority, C=GB', ca: true });
-const leaf = await certify({ name: 'Issuer, C=GB', by: authority, ...DOCUMENT_SIGNER });
+const ca = await certify({ name: 'Authority, C=GB', ca: true });
+const leaf = await certify({ name: 'Issuer, C=GB', by: ca, ...DOCUMENT_SIGNER });
 const issuer = { key: leaf, chain: [leaf.certificate] };
 
 const ecosystem = {
-  authority,
+  authority: ca,
   vct: sd.requested_vct,
   statusUri: STATUS_URI,
   base: { issuer, holder, audience: sd.expected_aud, nonce: sd.expected_nonce, now: sd.now },
@@ -72,28 +73,28 @@ const mdocBase = {
   now: sd.now,
 };
 
-/** Good presentations by name. The vectors' bytes are always the same; the others are made anew, with their keys. */
-const presentationOf = (name: string) => sd.presentations.find((one: { name: string }) => one.name === name);
+/** Valid presentations by name. The bytes of the vectors are fixed; the others are created with new keys. */
+const findPresentation = (name: string) => sd.presentations.find((entry: { name: string }) => entry.name === name);
 const SD_JWTS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    ['valid', 'valid, nothing disclosed', 'valid with transaction data'].map((name) => [name, presentationOf(name).presentation]),
+    ['valid', 'valid, nothing disclosed', 'valid with transaction data'].map((name) => [name, findPresentation(name).presentation]),
   ),
   'with nested claims': credentialMaker(ecosystem)(),
 };
-const responseOf = (name: string) => mdoc.vectors.find((one: { name: string }) => one.name === name).device_response as string;
+const findResponse = (name: string) => mdoc.vectors.find((entry: { name: string }) => entry.name === name).device_response as string;
 const MDOCS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['valid direct_post.jwt', 'valid with full-date and bytes', 'valid with device-signed elements'].map((name) => [
       name,
-      responseOf(name),
+      findResponse(name),
     ]),
   ),
   'made here': presentMdoc(mdocBase),
 };
 
-function judgeSdJwt({ base, text }: Pick<Mutation, 'base' | 'text'>): Own {
-  const { transaction_data: transactionData } = presentationOf(base) ?? {};
-  return verdictOf(() =>
+function evaluateSdJwt({ base, text }: Pick<Mutation, 'base' | 'text'>): OwnResult {
+  const { transaction_data: transactionData } = findPresentation(base) ?? {};
+  return ownResult(() =>
     withoutUndisclosed(
       verifySdJwtVc(ports, text, {
         now: NOW,
@@ -110,8 +111,8 @@ function judgeSdJwt({ base, text }: Pick<Mutation, 'base' | 'text'>): Own {
   );
 }
 
-function judgeMdoc({ text }: Pick<Mutation, 'text'>): Own {
-  return verdictOf(
+function evaluateMdoc({ text }: Pick<Mutation, 'text'>): OwnResult {
+  return ownResult(
     () =>
       verifyMdoc(ports, text, {
         now: NOW,
@@ -125,55 +126,56 @@ function judgeMdoc({ text }: Pick<Mutation, 'text'>): Own {
   );
 }
 
-const anchorTexts: readonly string[] = [...sd.trust_anchors, ...mdoc.trust_anchors, authority.certificate];
+const anchorTexts: readonly string[] = [...sd.trust_anchors, ...mdoc.trust_anchors, ca.certificate];
 const anchors = anchorTexts.map((certificate) => ({ certificate }));
 
-type Judged = Mutation & { readonly own: Own };
+type EvaluatedMutation = Mutation & { readonly own: OwnResult };
 
-const countOf = (names: readonly string[]) => {
+const countByName = (names: readonly string[]) => {
   const counts: Record<string, number> = {};
   for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
   return counts;
 };
-const countsOf = (categories: readonly Category[]) => Object.fromEntries(categories.map(({ explanation: why, count }) => [why, count]));
+const countsByCategory = (categories: readonly Category[]) =>
+  Object.fromEntries(categories.map(({ explanation, count }) => [explanation, count]));
 
-/** Whether one says nothing that the other does not say. */
-function isPart(some: unknown, whole: unknown): boolean {
-  if (typeof some !== 'object' || some === null || Array.isArray(some)) return isDeepStrictEqual(some, whole);
-  return Object.entries(some).every(([name, value]) => isPart(value, (whole as Claims | undefined)?.[name]));
+/** Whether one value contains nothing that the other does not contain. */
+function isPart(partValue: unknown, wholeValue: unknown): boolean {
+  if (typeof partValue !== 'object' || partValue === null || Array.isArray(partValue)) return isDeepStrictEqual(partValue, wholeValue);
+  return Object.entries(partValue).every(([name, value]) => isPart(value, (wholeValue as Claims | undefined)?.[name]));
 }
 
 describe('mutated presentations', () => {
-  let sdJwts: readonly Judged[];
-  let mdocs: readonly Judged[];
-  const good = new Map<string, Claims>();
+  let sdJwts: readonly EvaluatedMutation[];
+  let mdocs: readonly EvaluatedMutation[];
+  const validClaims = new Map<string, Claims>();
 
   before(async () => {
     const random = seededRandom(SEED);
-    const fixed = Object.entries(SD_JWTS).filter(([name]) => presentationOf(name) !== undefined);
+    const fixed = Object.entries(SD_JWTS).filter(([name]) => findPresentation(name) !== undefined);
     sdJwts = deduplicate(
       [
         ...fixed.flatMap(([name, text]) => holderMutations({ name, text, holder }, random)),
         ...(await issuerMutations('with nested claims', ecosystem)),
       ],
       Object.values(SD_JWTS),
-    ).map((one) => ({ ...one, own: judgeSdJwt(one) }));
+    ).map((entry) => ({ ...entry, own: evaluateSdJwt(entry) }));
     mdocs = deduplicate(
       [
         ...Object.entries(MDOCS)
           .filter(([name]) => name !== 'made here')
           .flatMap(([name, text]) => corruptMdocs(name, text, random)),
-        ...(await signedMdocMutations('made here', mdocBase, authority)),
+        ...(await signedMdocMutations('made here', mdocBase, ca)),
       ],
       Object.values(MDOCS),
-    ).map((one) => ({ ...one, own: judgeMdoc(one) }));
-    for (const [base, text] of Object.entries(SD_JWTS)) note(base, judgeSdJwt({ base, text }));
-    for (const [base, text] of Object.entries(MDOCS)) note(base, judgeMdoc({ text }));
+    ).map((entry) => ({ ...entry, own: evaluateMdoc(entry) }));
+    for (const [base, text] of Object.entries(SD_JWTS)) note(base, evaluateSdJwt({ base, text }));
+    for (const [base, text] of Object.entries(MDOCS)) note(base, evaluateMdoc({ text }));
   });
 
-  function note(base: string, { claims, reason }: Own): void {
+  function note(base: string, { claims, reason }: OwnResult): void {
     expect(reason, base).to.equal(undefined);
-    good.set(base, claims ?? {});
+    validClaims.set(base, claims ?? {});
   }
 
   it('are many, and the same ones each time', () => {
@@ -182,61 +184,61 @@ describe('mutated presentations', () => {
   });
 
   it('are accepted if they are valid', () => {
-    const right = [...sdJwts, ...mdocs].filter(({ nature }) => nature === 'same');
-    expect(right.length).to.be.greaterThan(20);
-    for (const { own, base, kind, description: what } of right) {
-      expect(own.reason, `${base}: ${kind}, ${what}`).to.equal(undefined);
-      expect(isPart(own.claims, good.get(base)), `${base}: ${kind}, ${what}`).to.equal(true);
+    const harmless = [...sdJwts, ...mdocs].filter(({ nature }) => nature === 'same');
+    expect(harmless.length).to.be.greaterThan(20);
+    for (const { own, base, kind, description } of harmless) {
+      expect(own.reason, `${base}: ${kind}, ${description}`).to.equal(undefined);
+      expect(isPart(own.claims, validClaims.get(base)), `${base}: ${kind}, ${description}`).to.equal(true);
     }
   });
 
   it('are rejected if a signature covers the changed part', () => {
-    const taken = sdJwts.filter(({ nature, own }) => nature === 'bad' && own.claims !== undefined);
-    expect(taken.map(({ base, kind, description: what }) => `${base}: ${kind}, ${what}`)).to.deep.equal([]);
+    const accepted = sdJwts.filter(({ nature, own }) => nature === 'bad' && own.claims !== undefined);
+    expect(accepted.map(({ base, kind, description }) => `${base}: ${kind}, ${description}`)).to.deep.equal([]);
   });
 
   it('are accepted only with content of the original', () => {
-    const taken = mdocs.filter(({ nature, own }) => nature === 'bad' && own.claims !== undefined);
-    for (const { own, base, kind, description: what } of taken) {
-      expect(isPart(own.claims, good.get(base)), `${base}: ${kind}, ${what}`).to.equal(true);
+    const accepted = mdocs.filter(({ nature, own }) => nature === 'bad' && own.claims !== undefined);
+    for (const { own, base, kind, description } of accepted) {
+      expect(isPart(own.claims, validClaims.get(base)), `${base}: ${kind}, ${description}`).to.equal(true);
     }
-    expect(countOf(taken.map(({ kind }) => kind))).to.deep.equal(HARMLESS_MDOC_MUTATIONS);
+    expect(countByName(accepted.map(({ kind }) => kind))).to.deep.equal(HARMLESS_MDOC_MUTATIONS);
   });
 
   it('are evaluated like in other implementations, or the difference is explained', async function () {
     const oracles = loadOracles();
     if (oracles === undefined) return this.skip();
-    const lists = { [STATUS_URI]: read('derivations.json').status_list_token.compact };
-    const expected = { anchors: anchorTexts, seconds: sd.now };
-    const [ofSdJwts, ofMdocs] = await Promise.all([
-      oracles.judgeSdJwtVcs(textsOf(sdJwts), { ...expected, nonce: sd.expected_nonce, lists }),
-      oracles.judgeMdocs(textsOf(mdocs), { ...expected, transcript: transcript.toString('base64url') }),
+    const lists = { [STATUS_URI]: readVectors('derivations.json').status_list_token.compact };
+    const oracleInput = { anchors: anchorTexts, seconds: sd.now };
+    const [sdJwtVerdicts, mdocVerdicts] = await Promise.all([
+      oracles.judgeSdJwtVcs(mutationTexts(sdJwts), { ...oracleInput, nonce: sd.expected_nonce, lists }),
+      oracles.judgeMdocs(mutationTexts(mdocs), { ...oracleInput, transcript: transcript.toString('base64url') }),
     ]);
-    const stricter = disagreements(sdJwts, ofSdJwts, SD_JWT_STRICTER, []);
-    expect(stricter).to.deep.equal(countsOf(SD_JWT_STRICTER));
-    const both = disagreements(mdocs, ofMdocs, MDOC_STRICTER, MDOC_LOOSER);
-    expect(both).to.deep.equal({ ...countsOf(MDOC_STRICTER), ...countsOf(MDOC_LOOSER) });
+    const stricter = disagreements(sdJwts, sdJwtVerdicts, SD_JWT_STRICTER, []);
+    expect(stricter).to.deep.equal(countsByCategory(SD_JWT_STRICTER));
+    const mdocDisagreements = disagreements(mdocs, mdocVerdicts, MDOC_STRICTER, MDOC_LOOSER);
+    expect(mdocDisagreements).to.deep.equal({ ...countsByCategory(MDOC_STRICTER), ...countsByCategory(MDOC_LOOSER) });
   });
 });
 
-const textsOf = (all: readonly Judged[]) => all.map(({ text }) => text);
+const mutationTexts = (mutations: readonly EvaluatedMutation[]) => mutations.map(({ text }) => text);
 
-/** How often each category explains a disagreement. What both take has to say the same to both. */
+/** Counts the disagreements by category. For accepted presentations both must return the same claims. */
 function disagreements(
-  all: readonly Judged[],
-  others: readonly OracleVerdict[],
+  mutations: readonly EvaluatedMutation[],
+  oracleVerdicts: readonly OracleVerdict[],
   stricter: readonly Category[],
   looser: readonly Category[],
 ): Readonly<Record<string, number>> {
-  const names = all.flatMap((one, at) => {
-    const { own } = one;
-    const other = others[at];
-    if (other === undefined) throw new Error('not judged');
-    if (own.claims !== undefined && other.claims !== undefined) {
-      expect(own.claims, `${one.base}: ${one.kind}, ${one.description}`).to.deep.equal(other.claims);
+  const names = mutations.flatMap((entry, index) => {
+    const { own } = entry;
+    const oracleVerdict = oracleVerdicts[index];
+    if (oracleVerdict === undefined) throw new Error('not evaluated');
+    if (own.claims !== undefined && oracleVerdict.claims !== undefined) {
+      expect(own.claims, `${entry.base}: ${entry.kind}, ${entry.description}`).to.deep.equal(oracleVerdict.claims);
     }
-    if ((own.claims === undefined) === (other.claims === undefined)) return [];
-    return [explain(own.claims === undefined ? stricter : looser, one, own.reason)];
+    if ((own.claims === undefined) === (oracleVerdict.claims === undefined)) return [];
+    return [explain(own.claims === undefined ? stricter : looser, entry, own.reason)];
   });
-  return countOf(names);
+  return countByName(names);
 }

@@ -49,9 +49,9 @@ describe('RFC 9449 sections 4.1 and 7.1', () => {
   const accessToken = 'Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU';
 
   function accept(proof: string, expected: { method: string; url: string; now: number; accessToken?: string }) {
-    const opened = parseDpopProof([proof]);
-    expect(signatures.verify(opened.key, opened.signingInput, opened.signature)).to.equal(true);
-    return assertDpopProofClaims(opened, { ...expected, now: new Date(expected.now * 1000) });
+    const parsedProof = parseDpopProof([proof]);
+    expect(signatures.verify(parsedProof.key, parsedProof.signingInput, parsedProof.signature)).to.equal(true);
+    return assertDpopProofClaims(parsedProof, { ...expected, now: new Date(expected.now * 1000) });
   }
 
   it('accepts the proof for the token endpoint', () => {

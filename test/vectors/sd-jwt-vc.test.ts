@@ -43,7 +43,7 @@ const DECIDED: Readonly<Record<string, string>> = {
   'cnf private key': 'holder_key_missing',
 };
 
-function outcomeOf(check: () => unknown): string {
+function resultOf(check: () => unknown): string {
   try {
     check();
     return 'accept';
@@ -53,8 +53,8 @@ function outcomeOf(check: () => unknown): string {
   }
 }
 
-function check(one: PresentationCase, haip = false) {
-  const checked = verifySdJwtVc(ports, one.presentation, {
+function check(vector: PresentationCase, haip = false) {
+  const checked = verifySdJwtVc(ports, vector.presentation, {
     now: new Date(vectors.now * 1000),
     nonce: vectors.expected_nonce,
     audience: vectors.expected_aud,
@@ -63,36 +63,36 @@ function check(one: PresentationCase, haip = false) {
     haip,
     sdJwtAlgorithms: ['ES256'],
     kbAlgorithms: ['ES256'],
-    ...(one.transaction_data && { transactionData: one.transaction_data }),
+    ...(vector.transaction_data && { transactionData: vector.transaction_data }),
   });
   if (checked.vct !== vectors.requested_vct) throw new Refusal('type_mismatch');
   return checked;
 }
 
 describe('SD-JWT disclosure vectors', () => {
-  for (const one of vectors.disclosures) {
-    it(`${one.error === undefined ? 'are accepted' : 'are rejected'}: ${one.name}`, () => {
-      const run = () => withoutUndisclosed(processDisclosures(one.payload, one.disclosures).claims);
-      if (one.error === undefined) expect(run()).to.deep.equal(one.processed);
-      else expect(outcomeOf(run)).to.equal(one.error);
+  for (const vector of vectors.disclosures) {
+    it(`${vector.error === undefined ? 'are accepted' : 'are rejected'}: ${vector.name}`, () => {
+      const run = () => withoutUndisclosed(processDisclosures(vector.payload, vector.disclosures).claims);
+      if (vector.error === undefined) expect(run()).to.deep.equal(vector.processed);
+      else expect(resultOf(run)).to.equal(vector.error);
     });
   }
 });
 
 describe('SD-JWT VC presentation vectors', () => {
-  for (const one of vectors.presentations) {
-    const expected = DECIDED[one.name] ?? one.expect;
-    it(`${expected === 'accept' ? 'are accepted' : `are rejected as ${expected}`}: ${one.name}`, () => {
-      expect(outcomeOf(() => check(one))).to.equal(expected);
-      if (one.processed === undefined) return;
-      const claims = withoutUndisclosed(check(one).claims);
-      for (const [name, value] of Object.entries(one.processed)) expect(claims[name]).to.deep.equal(value);
+  for (const vector of vectors.presentations) {
+    const expectedResult = DECIDED[vector.name] ?? vector.expect;
+    it(`${expectedResult === 'accept' ? 'are accepted' : `are rejected as ${expectedResult}`}: ${vector.name}`, () => {
+      expect(resultOf(() => check(vector))).to.equal(expectedResult);
+      if (vector.processed === undefined) return;
+      const claims = withoutUndisclosed(check(vector).claims);
+      for (const [name, value] of Object.entries(vector.processed)) expect(claims[name]).to.deep.equal(value);
     });
   }
 
   it('are rejected with an anchor inside the chain when HAIP is required', () => {
-    const one = vectors.presentations.find(({ name }) => name === 'x5c includes trust anchor');
-    expect(one).to.not.equal(undefined);
-    if (one !== undefined) expect(outcomeOf(() => check(one, true))).to.equal('x5c_contains_anchor');
+    const vector = vectors.presentations.find(({ name }) => name === 'x5c includes trust anchor');
+    expect(vector).to.not.equal(undefined);
+    if (vector !== undefined) expect(resultOf(() => check(vector, true))).to.equal('x5c_contains_anchor');
   });
 });

@@ -53,8 +53,8 @@ function build(vector: Vector): Buffer {
   return redirectTranscript({ ...encryption, clientId, responseUri: vector.response_or_redirect_uri ?? '' });
 }
 
-function named(name: string): Vector {
-  const vector = vectors.vectors.find((one) => one.name === name);
+function vectorNamed(name: string): Vector {
+  const vector = vectors.vectors.find((candidate) => candidate.name === name);
   if (vector === undefined) throw new Error(`no vector ${name}`);
   return vector;
 }
@@ -83,16 +83,16 @@ describe('session transcript vectors', () => {
     expect(hash('sha256', canonical_json)).to.equal(sha256_hex);
   });
 
-  for (const wrong of vectors.must_not_equal) {
-    it(`do not yield ${wrong.name}`, () => {
-      expect(build(named(wrong.base)).toString('hex')).to.not.equal(wrong.session_transcript_hex);
+  for (const wrongVector of vectors.must_not_equal) {
+    it(`do not yield ${wrongVector.name}`, () => {
+      expect(build(vectorNamed(wrongVector.base)).toString('hex')).to.not.equal(wrongVector.session_transcript_hex);
     });
   }
 
-  // Each wrong transcript is what its mistake gives, so the difference is the mistake and nothing else.
+  // Each wrong transcript results from its mistake, so it differs only by the mistake.
   it('reject known mistakes', () => {
-    const post = named('spec-direct_post.jwt');
-    const api = named('spec-dc_api.jwt');
+    const post = vectorNamed('spec-direct_post.jwt');
+    const api = vectorNamed('spec-dc_api.jwt');
     const mistakes: Readonly<Record<string, Buffer>> = {
       'prefix-dropped': build({ ...post, client_id: post.client_id?.replace('x509_san_dns:', '') ?? '' }),
       'thumbprint-null-though-encrypted': build({ ...post, encryption_jwk: null }),
@@ -100,24 +100,24 @@ describe('session transcript vectors', () => {
       'dcapi-trailing-slash': build({ ...api, origin: `${api.origin}/` }),
     };
     for (const [name, built] of Object.entries(mistakes)) {
-      const wrong = vectors.must_not_equal.find((one) => one.name === name);
-      expect(built.toString('hex'), name).to.equal(wrong?.session_transcript_hex);
+      const wrongVector = vectors.must_not_equal.find((candidate) => candidate.name === name);
+      expect(built.toString('hex'), name).to.equal(wrongVector?.session_transcript_hex);
     }
   });
 
   it('yield the bytes that a device signs', () => {
-    const expected = vectors.device_authentication;
-    const nameSpaces = decodeCbor(Buffer.from(expected.device_name_spaces_bytes_hex, 'hex'));
+    const deviceAuthentication = vectors.device_authentication;
+    const nameSpaces = decodeCbor(Buffer.from(deviceAuthentication.device_name_spaces_bytes_hex, 'hex'));
     expect(nameSpaces).to.be.instanceOf(EncodedCbor);
     if (!(nameSpaces instanceof EncodedCbor)) return;
-    const transcript = build(named(expected.session_transcript));
-    const bytes = deviceAuthenticationBytes(transcript, expected.docType, nameSpaces);
-    expect(bytes.toString('hex')).to.equal(expected.device_authentication_bytes_hex);
+    const transcript = build(vectorNamed(deviceAuthentication.session_transcript));
+    const bytes = deviceAuthenticationBytes(transcript, deviceAuthentication.docType, nameSpaces);
+    expect(bytes.toString('hex')).to.equal(deviceAuthentication.device_authentication_bytes_hex);
     const inner = decodeCbor(bytes);
-    expect(inner instanceof EncodedCbor && inner.content.toString('hex')).to.equal(expected.device_authentication_hex);
+    expect(inner instanceof EncodedCbor && inner.content.toString('hex')).to.equal(deviceAuthentication.device_authentication_hex);
     const protectedBytes = protectedHeaderOf('ES256');
-    expect(protectedBytes.toString('hex')).to.equal(expected.protected_hex);
-    expect(sigStructure(protectedBytes, bytes).toString('hex')).to.equal(expected.sig_structure_hex);
-    expect(encodeCbor(nameSpaces).toString('hex')).to.equal(expected.device_name_spaces_bytes_hex);
+    expect(protectedBytes.toString('hex')).to.equal(deviceAuthentication.protected_hex);
+    expect(sigStructure(protectedBytes, bytes).toString('hex')).to.equal(deviceAuthentication.sig_structure_hex);
+    expect(encodeCbor(nameSpaces).toString('hex')).to.equal(deviceAuthentication.device_name_spaces_bytes_hex);
   });
 });

@@ -120,22 +120,22 @@ describe('status list vectors', () => {
   });
 
   describe('status policy', () => {
-    for (const { status, expect: expected } of vectors.status_policy) {
-      it(`${status} is ${expected}`, () => {
-        expect(WORD_OF_VERDICT[verdictOf(status)]).to.equal(expected);
+    for (const { status, expect: expectedResult } of vectors.status_policy) {
+      it(`${status} is ${expectedResult}`, () => {
+        expect(WORD_OF_VERDICT[verdictOf(status)]).to.equal(expectedResult);
       });
     }
   });
 
   describe('token checks', () => {
-    for (const { name, header, payload, uri, idx, expect: expected } of vectors.token_checks) {
+    for (const { name, header, payload, uri, idx, expect: expectedResult } of vectors.token_checks) {
       it(name, () => {
-        const judge = () => {
+        const checkToken = () => {
           assertStatusListHeader(header);
           return WORD_OF_VERDICT[check(payload, uri, idx)];
         };
-        if (expected === 'reject') expect(judge).to.throw(Refusal).with.property('reason', 'status_invalid');
-        else expect(judge()).to.equal(expected);
+        if (expectedResult === 'reject') expect(checkToken).to.throw(Refusal).with.property('reason', 'status_invalid');
+        else expect(checkToken()).to.equal(expectedResult);
       });
     }
 
@@ -164,12 +164,12 @@ describe('status list vectors', () => {
   });
 
   describe('cache checks', () => {
-    for (const { name, exp, ttl, fetched_at, now, expect: expected } of vectors.cache_checks) {
+    for (const { name, exp, ttl, fetched_at, now, expect: expectedResult } of vectors.cache_checks) {
       it(name, () => {
         const fetchedAt = new Date(fetched_at * 1000);
         const lifetime = cacheLifetime({ exp, fetchedAt, ...(ttl !== null && { ttl }) });
         const state = cacheState(lifetime, new Date(now * 1000));
-        expect(state === 'fresh' ? 'use_cached' : 'refetch').to.equal(expected);
+        expect(state === 'fresh' ? 'use_cached' : 'refetch').to.equal(expectedResult);
         if (now > exp) expect(state).to.equal('expired');
       });
     }
@@ -177,8 +177,8 @@ describe('status list vectors', () => {
     it('limits a ttl and applies the default to lists without limits', () => {
       const seconds = (token: { ttl?: number }) =>
         (cacheLifetime({ ...token, fetchedAt: NOW }).freshUntil.getTime() - NOW.getTime()) / 1000;
-      const kept = [{ ttl: 1 }, { ttl: 10 }, { ttl: 59 }, { ttl: 1e9 }, {}].map(seconds);
-      expect(kept).to.deep.equal([10, 10, 59, 86400, 300]);
+      const keptSeconds = [{ ttl: 1 }, { ttl: 10 }, { ttl: 59 }, { ttl: 1e9 }, {}].map(seconds);
+      expect(keptSeconds).to.deep.equal([10, 10, 59, 86400, 300]);
     });
 
     it('allows a stale copy only until exp', () => {

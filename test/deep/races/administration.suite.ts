@@ -17,18 +17,18 @@ export const administration: RaceSuite = [
       const { service, token } = racing();
       await createResource(service, token, '/client', { clientId: 'rotated', roles: ['issuance:offer'] });
       const answers = await callInParallel(10, () => service.call('POST', '/client/rotated/rotate-secret', { token }));
-      const { 201: made = 0, '409 conflict': refused = 0 } = countOutcomes(answers);
-      expect(made + refused, JSON.stringify(countOutcomes(answers))).to.equal(10);
-      expect(made).to.be.greaterThan(0);
-      // One after the other: many attempts on one client at once are refused.
+      const { 201: createdCount = 0, '409 conflict': conflictCount = 0 } = countOutcomes(answers);
+      expect(createdCount + conflictCount, JSON.stringify(countOutcomes(answers))).to.equal(10);
+      expect(createdCount).to.be.greaterThan(0);
+      // One after the other, since many simultaneous attempts on one client are rejected.
       const logins: typeof answers = [];
       for (const { status, body } of answers) {
         if (status !== 201) continue;
         const json = { grant_type: 'client_credentials', client_id: 'rotated', client_secret: body.secret };
         logins.push(await service.call('POST', '/oauth2/token', { json }));
       }
-      const { 200: good = 0, '401 invalid_client': bad = 0 } = countOutcomes(logins);
-      expect([good, bad]).to.deep.equal([1, made - 1]);
+      const { 200: successCount = 0, '401 invalid_client': failureCount = 0 } = countOutcomes(logins);
+      expect([successCount, failureCount]).to.deep.equal([1, createdCount - 1]);
     });
 
     it('create one tenant from simultaneous requests', async () => {
@@ -58,10 +58,10 @@ export const administration: RaceSuite = [
         dcql_query: { credentials: [{ id: 'x', format: 'dc+sd-jwt', meta: { vct_values: ['y'] } }] },
       });
       const answers = await callInParallel(20, (index) => service.call('POST', '/verifier/config', { token, json: body(100 + index) }));
-      const { 201: made = 0, '409 conflict': refused = 0 } = countOutcomes(answers);
-      expect(made + refused, JSON.stringify(countOutcomes(answers))).to.equal(20);
-      const stored = await service.call('GET', '/verifier/config/contested', { token });
-      expect(stored.body.lifeTime).to.be.within(100, 119);
+      const { 201: createdCount = 0, '409 conflict': conflictCount = 0 } = countOutcomes(answers);
+      expect(createdCount + conflictCount, JSON.stringify(countOutcomes(answers))).to.equal(20);
+      const storedConfiguration = await service.call('GET', '/verifier/config/contested', { token });
+      expect(storedConfiguration.body.lifeTime).to.be.within(100, 119);
     });
 
     it('delete a session once', async () => {
@@ -75,12 +75,12 @@ export const administration: RaceSuite = [
     it('change rights that apply in every process at once', async () => {
       const { service, token } = racing();
       const client = await addClient({ service, token }, 'demoted', { roles: ['issuance:manage', 'clients:manage'] });
-      for (let round = 0; round < 10; round++) {
-        const roles = round % 2 === 0 ? ['issuance:manage'] : ['issuance:manage', 'clients:manage'];
-        const changed = await service.call('PATCH', '/client/demoted', { token, json: { roles } });
-        expect(changed.status).to.equal(200);
+      for (let attempt = 0; attempt < 10; attempt++) {
+        const roles = attempt % 2 === 0 ? ['issuance:manage'] : ['issuance:manage', 'clients:manage'];
+        const roleChange = await service.call('PATCH', '/client/demoted', { token, json: { roles } });
+        expect(roleChange.status).to.equal(200);
         const answers = await callInParallel(4, () => service.call('GET', '/client', { token: client }));
-        expect(countOutcomes(answers)).to.deep.equal(round % 2 === 0 ? { '403 forbidden': 4 } : { 200: 4 });
+        expect(countOutcomes(answers)).to.deep.equal(attempt % 2 === 0 ? { '403 forbidden': 4 } : { 200: 4 });
       }
     });
 
@@ -89,14 +89,14 @@ export const administration: RaceSuite = [
       const { token } = await createTenant(service, 'keepers');
       const badge = { id: 'badge', config: { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] }, vct: 'urn:badge:1' };
       await createResource(service, token, '/issuer/credentials', badge);
-      let kept = 'signing';
-      for (let round = 0; round < 8; round++) {
-        const other = `signing-${round}`;
-        await createResource(service, token, '/key-chain', { id: other, usages: ['signing'] });
-        const ids = [kept, other];
+      let keptChain = 'signing';
+      for (let attempt = 0; attempt < 8; attempt++) {
+        const otherChain = `signing-${attempt}`;
+        await createResource(service, token, '/key-chain', { id: otherChain, usages: ['signing'] });
+        const ids = [keptChain, otherChain];
         const answers = await callInParallel(2, (index) => service.call('DELETE', `/key-chain/${ids[index]}`, { token }));
-        expect(countOutcomes(answers), `round ${round}`).to.deep.equal({ 200: 1, '409 conflict': 1 });
-        kept = ids[answers.findIndex(({ status }) => status === 409)] ?? '';
+        expect(countOutcomes(answers), `round ${attempt}`).to.deep.equal({ 200: 1, '409 conflict': 1 });
+        keptChain = ids[answers.findIndex(({ status }) => status === 409)] ?? '';
       }
     });
 
@@ -104,15 +104,15 @@ export const administration: RaceSuite = [
       const { service } = racing();
       const { token } = await createTenant(service, 'namers');
       const config = { format: 'dc+sd-jwt', display: [{ name: 'Badge', locale: 'en' }] };
-      for (let round = 0; round < 8; round++) {
-        const keyChainId = `own-${round}`;
+      for (let attempt = 0; attempt < 8; attempt++) {
+        const keyChainId = `own-${attempt}`;
         await createResource(service, token, '/key-chain', { id: keyChainId, usages: ['signing'] });
-        const json = { id: `badge-${round}`, config, vct: 'urn:badge:1', keyChainId };
-        const [removed, named] = await Promise.all([
+        const json = { id: `badge-${attempt}`, config, vct: 'urn:badge:1', keyChainId };
+        const [removal, referencing] = await Promise.all([
           service.call('DELETE', `/key-chain/${keyChainId}`, { token }),
           service.call('POST', '/issuer/credentials', { token, json }),
         ]);
-        expect([removed.status, named.status], `round ${round}`).to.be.deep.oneOf([
+        expect([removal.status, referencing.status], `round ${attempt}`).to.be.deep.oneOf([
           [200, 400],
           [409, 201],
         ]);
@@ -128,17 +128,17 @@ export const editsWithOneTag: RaceSuite = [
   (racing) => {
     it('succeed once for any edited resource and any concurrent edits', async () => {
       const { service } = racing();
-      const world = await populate(service, 'raced');
+      const tenant = await populate(service, 'raced');
       const root = await service.rootToken();
-      for (const edit of editsOf(world.ids, registrar)) {
-        const { write, tagOf } = makeWriter(world, root, edit);
-        // What all of them write differs from what is there.
+      for (const edit of editsOf(tenant.ids, registrar)) {
+        const { write, tagOf } = makeWriter(tenant, root, edit);
+        // All written values differ from the stored one.
         await write(0, 0);
         const tag = await tagOf();
         const answers = await callInParallel(12, (n) => write(n, edit.read.startsWith('/status-lists') ? 1 : n + 1, tag));
         const counts = countOutcomes(answers);
-        const good = (counts['200'] ?? 0) + (counts['201'] ?? 0);
-        expect([good, counts['409 conflict']], `${edit.name}: ${JSON.stringify(counts)}`).to.deep.equal([1, 11]);
+        const successCount = (counts['200'] ?? 0) + (counts['201'] ?? 0);
+        expect([successCount, counts['409 conflict']], `${edit.name}: ${JSON.stringify(counts)}`).to.deep.equal([1, 11]);
         const winner = answers.find(({ status }) => status < 300);
         expect(winner?.headers.get('etag'), edit.name).to.equal(await tagOf());
       }
@@ -146,19 +146,19 @@ export const editsWithOneTag: RaceSuite = [
 
     it('are not overwritten by an edit without a tag', async () => {
       const { service } = racing();
-      const world = await populate(service, 'mixed');
-      const path = `/client/${world.ids.client}`;
-      const { token } = world;
+      const tenant = await populate(service, 'mixed');
+      const path = `/client/${tenant.ids.client}`;
+      const { token } = tenant;
       const patch = (description: string, ifMatch?: string) => {
         const json = { roles: ['presentation:request'], description };
         return service.call('PATCH', path, { token, json, headers: ifMatch ? { 'If-Match': ifMatch } : {} });
       };
-      for (let round = 0; round < 5; round++) {
+      for (let attempt = 0; attempt < 5; attempt++) {
         const tag = (await service.call('GET', path, { token })).headers.get('etag') ?? '';
-        const answers = await callInParallel(8, (n) => patch(`${round} ${n}`, n % 2 === 0 ? tag : undefined));
+        const answers = await callInParallel(8, (n) => patch(`${attempt} ${n}`, n % 2 === 0 ? tag : undefined));
         for (const { status, text } of answers) expect(status, text).to.be.oneOf([200, 409]);
-        const conditional = answers.filter((_, n) => n % 2 === 0);
-        expect(conditional.filter(({ status }) => status === 200).length).to.be.at.most(1);
+        const conditionalEdits = answers.filter((_, n) => n % 2 === 0);
+        expect(conditionalEdits.filter(({ status }) => status === 200).length).to.be.at.most(1);
       }
     });
   },
@@ -171,25 +171,25 @@ export const keys: RaceSuite = [
   (racing) => {
     const call = (method: string, path: string, json?: object): Promise<Answer> =>
       racing().service.call(method, path, { token: racing().token, ...(json === undefined ? {} : { json }) });
-    const create = (id: string, more: object = {}) => {
+    const create = (id: string, overrides: object = {}) => {
       const { service, token } = racing();
-      return createResource(service, token, '/key-chain', { id, usageType: 'signing', ...more });
+      return createResource(service, token, '/key-chain', { id, usageType: 'signing', ...overrides });
     };
     const kid = ({ key }: { key: { kid: string } }): string => key.kid;
 
     it('are rotated one after the other, and every key that signed stays published', async () => {
-      const made = await create('contested');
+      const creation = await create('contested');
       const answers = await callInParallel(20, () => call('POST', '/key-chain/contested/rotate'));
-      const { 200: done = 0, '409 conflict': refused = 0 } = countOutcomes(answers);
-      expect(done + refused, JSON.stringify(countOutcomes(answers))).to.equal(20);
-      expect(done).to.be.greaterThan(0);
+      const { 200: deletedCount = 0, '409 conflict': conflictCount = 0 } = countOutcomes(answers);
+      expect(deletedCount + conflictCount, JSON.stringify(countOutcomes(answers))).to.equal(20);
+      expect(deletedCount).to.be.greaterThan(0);
       const { body: chain } = await call('GET', '/key-chain/contested');
       const active = answers.filter(({ status }) => status === 200).map(({ body }) => body.activeKey.kid);
-      expect(new Set(active).size, 'each made its own').to.equal(done);
-      const known = [chain.activeKey.kid, ...chain.previousKeys.map(kid)];
-      expect(known).to.have.members([...active, made.activeKey.kid]);
+      expect(new Set(active).size, 'each created its own').to.equal(deletedCount);
+      const knownKeys = [chain.activeKey.kid, ...chain.previousKeys.map(kid)];
+      expect(knownKeys).to.have.members([...active, creation.activeKey.kid]);
       const { keys } = (await call('GET', `/${racing().wallet.tenant}/.well-known/jwks.json`)).body;
-      expect(keys.map((key: { kid: string }) => key.kid)).to.include.members(known);
+      expect(keys.map((key: { kid: string }) => key.kid)).to.include.members(knownKeys);
       const leaf = new X509Certificate(chain.activeCertificate);
       const { x } = leaf.publicKey.export({ format: 'jwk' });
       expect(x, 'key and certificate must be sent together').to.equal(chain.activeKey.x);
@@ -198,11 +198,11 @@ export const keys: RaceSuite = [
     it('sign concurrent credentials, each under its own certificate', async () => {
       const { wallet } = racing();
       const sessions = await prepareSessions(racing(), 12);
-      const [issued] = await Promise.all([
+      const [issuedCertificates] = await Promise.all([
         callInParallel(12, (index) => wallet.request(sessions[index]?.accessToken ?? '', 'pid', { key: newKey() })),
         callInParallel(6, () => call('POST', '/key-chain/signing/rotate')),
       ]);
-      for (const { status, body, text } of issued) {
+      for (const { status, body, text } of issuedCertificates) {
         expect(status, text).to.equal(200);
         const leaf = verifyWithLeaf(body.credentials[0].credential.split('~')[0]);
         const { body: chain } = await call('GET', '/key-chain/signing');
@@ -211,33 +211,33 @@ export const keys: RaceSuite = [
     });
 
     it('are either deleted or rotated when both are requested at once', async () => {
-      for (let round = 0; round < 5; round++) {
-        await create(`fickle-${round}`);
-        const [removed, rotated] = await Promise.all([
-          call('DELETE', `/key-chain/fickle-${round}`),
-          call('POST', `/key-chain/fickle-${round}/rotate`),
+      for (let attempt = 0; attempt < 5; attempt++) {
+        await create(`fickle-${attempt}`);
+        const [removal, rotation] = await Promise.all([
+          call('DELETE', `/key-chain/fickle-${attempt}`),
+          call('POST', `/key-chain/fickle-${attempt}/rotate`),
         ]);
-        expect(removed.status).to.equal(200);
-        expect(rotated.status).to.be.oneOf([200, 404]);
-        expect((await call('GET', `/key-chain/fickle-${round}`)).status).to.equal(404);
+        expect(removal.status).to.equal(200);
+        expect(rotation.status).to.be.oneOf([200, 404]);
+        expect((await call('GET', `/key-chain/fickle-${attempt}`)).status).to.equal(404);
       }
     });
 
     const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
     it('stay deleted when a certificate is created for them simultaneously', async () => {
-      for (let round = 0; round < 24; round++) {
-        const id = `going-${round}`;
+      for (let attempt = 0; attempt < 24; attempt++) {
+        const id = `going-${attempt}`;
         const { key } = await createResource(racing().service, racing().token, '/key', { id });
-        const [made, removed] = await Promise.all([
-          call('POST', '/certs', { id: `cert-${round}`, keyId: id, certUsageTypes: ['signing'] }),
-          pause(round % 6).then(() => call('DELETE', `/key/${id}`)),
+        const [creation, removal] = await Promise.all([
+          call('POST', '/certs', { id: `cert-${attempt}`, keyId: id, certUsageTypes: ['signing'] }),
+          pause(attempt % 6).then(() => call('DELETE', `/key/${id}`)),
         ]);
-        expect(removed.status).to.equal(200);
-        expect(made.status).to.be.oneOf([201, 404]);
-        expect((await call('GET', `/certs/cert-${round}`)).status, `round ${round}`).to.equal(404);
+        expect(removal.status).to.equal(200);
+        expect(creation.status).to.be.oneOf([201, 404]);
+        expect((await call('GET', `/certs/cert-${attempt}`)).status, `round ${attempt}`).to.equal(404);
         const { keys } = (await call('GET', `/${racing().wallet.tenant}/.well-known/jwks.json`)).body;
-        expect(keys.map((known: { kid: string }) => known.kid)).to.not.include(key.kid);
+        expect(keys.map((key: { kid: string }) => key.kid)).to.not.include(key.kid);
       }
     });
 
@@ -249,10 +249,10 @@ export const keys: RaceSuite = [
 
     it('are rotated once by many simultaneous maintenance runs', async () => {
       await create('due', { rotationEnabled: true, rotationIntervalDays: 20 });
-      const chore = racing().service.service.container.get(RenewKeyChains);
+      const maintenanceJob = racing().service.service.container.get(RenewKeyChains);
       const clock = sinon.useFakeTimers({ now: Date.now() + 21 * DAY_MS, toFake: ['Date'] });
       try {
-        await callInParallel(8, () => chore.execute(new Date(), 100));
+        await callInParallel(8, () => maintenanceJob.execute(new Date(), 100));
       } finally {
         clock.restore();
       }

@@ -9,13 +9,13 @@ import { WalletProvider } from '../../support/wallet-provider.ts';
 
 const SECRET = 'a-secret-that-is-about-to-go';
 
-/** What becomes of access tokens when the secret is replaced that they were had with. */
+/** Access tokens whose client secret is rotated. */
 function raceClientSecrets(racing: () => RaceContext): void {
   const client = async (clientId: string) => {
     const { service, token } = racing();
     const json = { clientId, roles: ['issuance:manage', 'issuance:offer'], secret: SECRET };
-    const made = await service.call('POST', '/client', { token, json });
-    expect(made.status, made.text).to.equal(201);
+    const creation = await service.call('POST', '/client', { token, json });
+    expect(creation.status, creation.text).to.equal(201);
   };
   const login = async (address: string, client_id: string, client_secret: string) => {
     const response = await fetch(`${address}/oauth2/token`, {
@@ -26,8 +26,8 @@ function raceClientSecrets(racing: () => RaceContext): void {
     return response.status === 200 ? ((await response.json()) as { access_token: string }).access_token : undefined;
   };
   const OFFER = { response_type: 'uri', flow: 'pre_authorized_code', credentialConfigurationIds: ['pid'] };
-  /** By a route that reads what is stored, and by one that goes by what is remembered. */
-  const uses = async (address: string, token: string): Promise<number[]> => {
+  /** Uses a token at a route that reads the database and at one that uses the cache. */
+  const useToken = async (address: string, token: string): Promise<number[]> => {
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
     const body = JSON.stringify(OFFER);
     const answers = [
@@ -48,31 +48,31 @@ function raceClientSecrets(racing: () => RaceContext): void {
     await client('turning');
     const tokens = await Promise.all(addresses.map((address) => login(address, 'turning', SECRET)));
     for (const address of addresses) {
-      for (const token of tokens) expect(await uses(address, token ?? '')).to.deep.equal([200, 201]);
+      for (const token of tokens) expect(await useToken(address, token ?? '')).to.deep.equal([200, 201]);
     }
     const secret = await rotate('turning');
     for (const address of addresses) {
-      for (const token of tokens) expect(await uses(address, token ?? '')).to.deep.equal([401, 401]);
+      for (const token of tokens) expect(await useToken(address, token ?? '')).to.deep.equal([401, 401]);
       expect(await login(address, 'turning', SECRET)).to.equal(undefined);
-      const fresh = await login(address, 'turning', secret);
-      expect(await uses(address, fresh ?? '')).to.deep.equal([200, 201]);
+      const newToken = await login(address, 'turning', secret);
+      expect(await useToken(address, newToken ?? '')).to.deep.equal([200, 201]);
     }
   });
 
   it('stay valid for the requested overlap, and end with a second rotation', async () => {
     const { addresses, service, token } = racing();
     await client('graceful');
-    const former = (await login(addresses[0] ?? '', 'graceful', SECRET)) ?? '';
+    const formerToken = (await login(addresses[0] ?? '', 'graceful', SECRET)) ?? '';
     await rotate('graceful', '?graceSeconds=300');
     for (const address of addresses) {
-      expect(await uses(address, former)).to.deep.equal([200, 201]);
-      expect(await login(address, 'graceful', SECRET), 'the secret itself is gone').to.equal(undefined);
+      expect(await useToken(address, formerToken)).to.deep.equal([200, 201]);
+      expect(await login(address, 'graceful', SECRET), 'the secret is not valid any more').to.equal(undefined);
     }
     await rotate('graceful', '?graceSeconds=300');
-    for (const address of addresses) expect(await uses(address, former)).to.deep.equal([401, 401]);
-    for (const wrong of ['301', '-1', '1.5', 'x']) {
-      const path = `/client/graceful/rotate-secret?graceSeconds=${wrong}`;
-      expect((await service.call('POST', path, { token })).status, wrong).to.equal(400);
+    for (const address of addresses) expect(await useToken(address, formerToken)).to.deep.equal([401, 401]);
+    for (const invalidSeconds of ['301', '-1', '1.5', 'x']) {
+      const path = `/client/graceful/rotate-secret?graceSeconds=${invalidSeconds}`;
+      expect((await service.call('POST', path, { token })).status, invalidSeconds).to.equal(400);
     }
   });
 
@@ -83,8 +83,8 @@ function raceClientSecrets(racing: () => RaceContext): void {
       callInParallel(24, (index) => login(addresses[index % addresses.length] ?? '', 'raced', SECRET)),
       rotate('raced'),
     ]);
-    for (const former of tokens.filter((one) => one !== undefined)) {
-      for (const address of addresses) expect(await uses(address, former)).to.deep.equal([401, 401]);
+    for (const formerToken of tokens.filter((candidate) => candidate !== undefined)) {
+      for (const address of addresses) expect(await useToken(address, formerToken)).to.deep.equal([401, 401]);
     }
   });
 }
@@ -116,7 +116,7 @@ export const webhookSecrets: RaceSuite = [
       const answer = await racing().wallet.request(accessToken, 'pid');
       expect(answer.status, answer.text).to.equal(200);
     };
-    /** The call that a credential request leads to. */
+    /** Returns the webhook call of a credential request. */
     const nextCall = async (): Promise<BackendCall> => {
       const accessToken = await readyToken();
       backend.clearCalls();
@@ -128,7 +128,7 @@ export const webhookSecrets: RaceSuite = [
       const { service, token, addresses } = racing();
       const secrets = await callInParallel(WEBHOOK_CALLERS, () => rotateWebhookSecret(racing()));
       expect(new Set(secrets).size).to.equal(WEBHOOK_CALLERS);
-      // The calls go to the processes in turn.
+      // The calls are distributed round-robin.
       const states = await callInParallel(addresses.length, () => service.call('GET', '/webhook-secret', { token }));
       for (const { body } of states) {
         expect(body).to.deep.equal(states[0]?.body);
@@ -137,37 +137,37 @@ export const webhookSecrets: RaceSuite = [
       const call = await nextCall();
       expect(signaturesOf(call)).to.equal(4);
       expect(secrets.filter((secret) => isSignedWith(secret, call))).to.have.length(4);
-      const last = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
-      const alone = await nextCall();
-      expect(secrets.filter((secret) => isSignedWith(secret, alone))).to.deep.equal([]);
-      expect(isSignedWith(last, alone)).to.equal(true);
+      const lastRotation = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
+      const nextWebhookCall = await nextCall();
+      expect(secrets.filter((secret) => isSignedWith(secret, nextWebhookCall))).to.deep.equal([]);
+      expect(isSignedWith(lastRotation, nextWebhookCall)).to.equal(true);
     });
 
     it('are used by the next call of any process', async () => {
-      let before = '';
-      for (let round = 0; round < 6; round++) {
+      let previousSecret = '';
+      for (let attempt = 0; attempt < 6; attempt++) {
         const accessToken = await readyToken();
         const secret = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
         backend.clearCalls();
         await issue(accessToken);
         const call = backend.calls[0] as BackendCall;
         expect([isSignedWith(secret, call), signaturesOf(call)]).to.deep.equal([true, 1]);
-        if (before !== '') expect(isSignedWith(before, call)).to.equal(false);
-        before = secret;
+        if (previousSecret !== '') expect(isSignedWith(previousSecret, call)).to.equal(false);
+        previousSecret = secret;
       }
     });
 
     it('sign all calls while they are being replaced', async () => {
-      const known = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
+      const activeSecret = await rotateWebhookSecret(racing(), { overlapSeconds: 0 });
       const tokens = await callInParallel(WEBHOOK_CALLERS, readyToken);
       backend.clearCalls();
       const calls = tokens.map(issue);
       const secrets = await callInParallel(3, () => rotateWebhookSecret(racing()));
       await Promise.all(calls);
       expect(backend.calls).to.have.length(WEBHOOK_CALLERS);
-      for (const call of backend.calls) expect(isSignedWith(known, call)).to.equal(true);
-      const last = await nextCall();
-      for (const secret of [known, ...secrets]) expect(isSignedWith(secret, last)).to.equal(true);
+      for (const call of backend.calls) expect(isSignedWith(activeSecret, call)).to.equal(true);
+      const lastCall = await nextCall();
+      for (const secret of [activeSecret, ...secrets]) expect(isSignedWith(secret, lastCall)).to.equal(true);
     });
   },
 ];
@@ -197,8 +197,8 @@ export const attestedClients: RaceSuite = [
       const { uri } = await createResource(service, token, '/issuer/offer', body);
       const { grants } = (await wallet.offer(uri)) as { grants: { authorization_code: { issuer_state: string } } };
       const form = { issuer_state: grants.authorization_code.issuer_state, scope: 'pid' };
-      const sent = headers();
-      const answers = await callInParallel(ATTESTED_CALLERS, () => wallet.par(form, sent));
+      const requestHeaders = headers();
+      const answers = await callInParallel(ATTESTED_CALLERS, () => wallet.par(form, requestHeaders));
       expect(countOutcomes(answers)).to.deep.equal({ 201: 1, '400 invalid_client_attestation': ATTESTED_CALLERS - 1 });
       expect((await wallet.par(form, headers())).status).to.equal(201);
     });
@@ -208,13 +208,13 @@ export const attestedClients: RaceSuite = [
       const codes = await callInParallel(ATTESTED_CALLERS, async () =>
         wallet.code((await createResource(service, token, '/issuer/offer', offerBody('pid'))).uri),
       );
-      const sent = headers();
+      const requestHeaders = headers();
       const wallets = codes.map(() => new RawWallet(service, wallet.tenant));
       const redeem = (index: number) =>
-        wallets[index]?.redeem(codes[index] ?? '', {}, { ...sent, ...wallets[index].tokenProof() }) as Promise<Answer>;
+        wallets[index]?.redeem(codes[index] ?? '', {}, { ...requestHeaders, ...wallets[index].tokenProof() }) as Promise<Answer>;
       const answers = await callInParallel(ATTESTED_CALLERS, redeem);
       expect(countOutcomes(answers)).to.deep.equal({ 200: 1, '400 invalid_client_attestation': ATTESTED_CALLERS - 1 });
-      // A repeated request of the same wallet with its code needs a new proof, too.
+      // A repeated token request of the same wallet needs a new proof, too.
       const winner = answers.findIndex(({ status }) => status === 200);
       expect((await redeem(winner)).body.error).to.equal('invalid_client_attestation');
     });

@@ -19,9 +19,9 @@ export const responseCodes: RaceSuite = [
     it('is consumed once, and the backend is notified of the result once', async () => {
       const { service, token, wallet } = racing();
       const holder = newKey();
-      const [ready] = await prepareSessions(racing(), 1);
-      const issued = await wallet.request(ready?.accessToken ?? '', 'pid', { key: holder });
-      const credential = issued.body.credentials[0].credential as string;
+      const [readySession] = await prepareSessions(racing(), 1);
+      const credentialResponse = await wallet.request(readySession?.accessToken ?? '', 'pid', { key: holder });
+      const credential = credentialResponse.body.credentials[0].credential as string;
       const { vct } = JSON.parse(Buffer.from(credential.split('.')[1] ?? '', 'base64url').toString());
       const credentials = [{ id: 'pid', format: 'dc+sd-jwt', meta: { vct_values: [vct] } }];
       await createResource(service, token, '/verifier/config', {
@@ -31,7 +31,7 @@ export const responseCodes: RaceSuite = [
         redirectUri: 'https://shop.example/done',
         webhook: { url: `${backend.url}/presented` },
       });
-      for (let round = 0; round < 3; round++) {
+      for (let attempt = 0; attempt < 3; attempt++) {
         backend.clearCalls();
         const json = { response_type: 'uri', requestId: 'awaited' };
         const offer = await createResource(service, token, '/verifier/offer', json);
@@ -45,8 +45,8 @@ export const responseCodes: RaceSuite = [
         expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
         expect(countOutcomes(answers)['403 forbidden']).to.equal(CALLERS - 1);
         expect(backend.calls).to.have.length(1);
-        const seen = await service.call('GET', `/session/${offer.session}`, { token });
-        expect(seen.body.status, seen.text).to.equal('completed');
+        const sessionResponse = await service.call('GET', `/session/${offer.session}`, { token });
+        expect(sessionResponse.body.status, sessionResponse.text).to.equal('completed');
       }
     });
   },

@@ -17,12 +17,12 @@ import {
 import { keyProof, newKey, RawWallet } from '../../support/raw-wallet.ts';
 import { type Answer, createTenant } from '../../support/test-service.ts';
 
-function entriesOf(answers: readonly Answer[]): StatusEntry[] {
+function statusEntries(answers: readonly Answer[]): StatusEntry[] {
   const credentials = answers.flatMap(({ body }) => body.credentials as { credential: string }[]);
   return credentials.map(({ credential }) => statusEntryOf(credential));
 }
 
-/** No index twice, all inside their list, and all valid there. */
+/** Expects unique indices within their lists, all valid. */
 async function expectOwnEntries(racing: RaceContext, entries: readonly StatusEntry[]): Promise<void> {
   expect(new Set(entries.map(({ uri, idx }) => `${uri} ${idx}`)).size).to.equal(entries.length);
   for (const uri of new Set(entries.map((entry) => entry.uri))) {
@@ -36,15 +36,20 @@ async function expectOwnEntries(racing: RaceContext, entries: readonly StatusEnt
   }
 }
 
-/** Another tenant of the racing, which issues `pid` too. */
-async function another({ service, addresses }: RaceContext, id: string, statusListConfig: object, batchSize = 1): Promise<RaceContext> {
+/** Creates another tenant that issues `pid`. */
+async function createOtherTenant(
+  { service, addresses }: RaceContext,
+  id: string,
+  statusListConfig: object,
+  batchSize = 1,
+): Promise<RaceContext> {
   const { token } = await createTenant(service, id, { statusListConfig });
   await createResource(service, token, '/issuer/credentials', credentialBody('pid', 'signing'));
   await createResource(service, token, '/issuer/config', { display: [{ name: 'Issuer', locale: 'en' }], batchSize });
   return { service, addresses, token, wallet: new RawWallet(service, id) };
 }
 
-/** Many credential requests at once, of a session each, with `batch` proofs. */
+/** Sends concurrent credential requests, one per session, with `batch` proofs. */
 async function issue(racing: RaceContext, count: number, batch = 1) {
   const { wallet } = racing;
   const sessions = await prepareSessions(racing, count);
@@ -55,7 +60,7 @@ async function issue(racing: RaceContext, count: number, batch = 1) {
     return wallet.request(sessions[index]?.accessToken ?? '', 'pid', { body });
   });
   expect(countOutcomes(answers)).to.deep.equal({ 200: count });
-  return { sessions, entries: entriesOf(answers) };
+  return { sessions, entries: statusEntries(answers) };
 }
 
 export const statuses: RaceSuite = [
@@ -68,30 +73,30 @@ export const statuses: RaceSuite = [
     });
 
     it('assign no index to two credentials when lists are small and become full', async () => {
-      const small = await another(racing(), 'small', { capacity: 104 }, 3);
-      const { entries } = await issue(small, 90, 3);
+      const smallTenant = await createOtherTenant(racing(), 'small', { capacity: 104 }, 3);
+      const { entries } = await issue(smallTenant, 90, 3);
       expect(entries).to.have.length(270);
       expect(new Set(entries.map(({ uri }) => uri)).size, 'lists').to.be.within(3, 8);
-      await expectOwnEntries(small, entries);
+      await expectOwnEntries(smallTenant, entries);
     });
 
     it('keep all of 100 simultaneous revocations', async () => {
-      const revoking = await another(racing(), 'revoking', { immediateUpdate: true });
-      const { service, token, addresses } = revoking;
-      const { sessions, entries } = await issue(revoking, 110);
-      // All processes hold the lists before anything is revoked, so the change must reach what they hold.
-      await expectOwnEntries(revoking, entries);
+      const revokingTenant = await createOtherTenant(racing(), 'revoking', { immediateUpdate: true });
+      const { service, token, addresses } = revokingTenant;
+      const { sessions, entries } = await issue(revokingTenant, 110);
+      // All processes cache the lists before the revocation, so the change must reach their caches.
+      await expectOwnEntries(revokingTenant, entries);
       const answers = await callInParallel(100, (index) => {
         const json = { sessionId: sessions[index]?.session, status: 1 };
         return service.call('POST', '/session/revoke', { token, json });
       });
       expect(countOutcomes(answers)).to.deep.equal({ 201: 100 });
-      // Another process looks at the database twice a second.
+      // Other processes poll the database twice a second.
       if (addresses.length > 1) await new Promise((resolve) => setTimeout(resolve, 600));
       for (const process of addresses) {
         const lists = new Map<string, Awaited<ReturnType<typeof readStatusList>>>();
         for (const uri of new Set(entries.map((entry) => entry.uri))) {
-          lists.set(uri, await readStatusList(revoking, process, uri));
+          lists.set(uri, await readStatusList(revokingTenant, process, uri));
         }
         const statuses = entries.map(({ uri, idx }) => lists.get(uri)?.at(idx));
         expect(statuses).to.deep.equal(entries.map((_, index) => (index < 100 ? 1 : 0)));
@@ -99,9 +104,9 @@ export const statuses: RaceSuite = [
     });
 
     it('stay revoked when they are reinstated simultaneously', async () => {
-      const final = await another(racing(), 'final', { immediateUpdate: true, bits: 2 });
-      const { service, token } = final;
-      const { sessions, entries } = await issue(final, 10);
+      const finalStatuses = await createOtherTenant(racing(), 'final', { immediateUpdate: true, bits: 2 });
+      const { service, token } = finalStatuses;
+      const { sessions, entries } = await issue(finalStatuses, 10);
       const change = (index: number, status: number) => {
         const json = { sessionId: sessions[index]?.session, status };
         return service.call('POST', '/session/revoke', { token, json });
@@ -113,15 +118,15 @@ export const statuses: RaceSuite = [
         expect((await change(index, 0)).status).to.equal(409);
       }
       await new Promise((resolve) => setTimeout(resolve, 600));
-      for (const process of final.addresses) {
-        for (const { uri, idx } of entries) expect((await readStatusList(final, process, uri)).at(idx)).to.equal(1);
+      for (const process of finalStatuses.addresses) {
+        for (const { uri, idx } of entries) expect((await readStatusList(finalStatuses, process, uri)).at(idx)).to.equal(1);
       }
     });
 
     it('are correct after simultaneous suspensions and reinstatements of sessions', async () => {
-      const flipping = await another(racing(), 'flipping', { immediateUpdate: true, bits: 2 });
-      const { service, token } = flipping;
-      const { sessions, entries } = await issue(flipping, 20);
+      const suspendingTenant = await createOtherTenant(racing(), 'flipping', { immediateUpdate: true, bits: 2 });
+      const { service, token } = suspendingTenant;
+      const { sessions, entries } = await issue(suspendingTenant, 20);
       const answers = await callInParallel(80, (index) => {
         const json = { sessionId: sessions[index % 20]?.session, status: index < 40 ? (index % 2) * 2 : 2 };
         return service.call('POST', '/session/revoke', { token, json });
@@ -132,9 +137,9 @@ export const statuses: RaceSuite = [
         expect((await service.call('POST', '/session/revoke', { token, json })).status).to.equal(201);
       }
       await new Promise((resolve) => setTimeout(resolve, 600));
-      for (const process of flipping.addresses) {
+      for (const process of suspendingTenant.addresses) {
         for (const { uri, idx } of entries) {
-          expect((await readStatusList(flipping, process, uri)).at(idx)).to.equal(2);
+          expect((await readStatusList(suspendingTenant, process, uri)).at(idx)).to.equal(2);
         }
       }
     });
@@ -146,45 +151,47 @@ export const removedStatusLists: RaceSuite = [
   (racing) => {
     it('are either removed or serve their entries when many credentials are issued at once', async () => {
       const { service, token, wallet } = racing();
-      const made: { id: string; uri: string }[] = [];
-      for (let i = 0; i < 12; i++) made.push(await createResource(service, token, '/status-lists', { capacity: 100 }));
+      const createdLists: { id: string; uri: string }[] = [];
+      for (let i = 0; i < 12; i++) createdLists.push(await createResource(service, token, '/status-lists', { capacity: 100 }));
       const sessions = await prepareSessions(racing(), 30);
-      const issuing = callInParallel(30, (i) => wallet.request(sessions[i]?.accessToken ?? '', 'pid'));
-      const removing = callInParallel(36, (i) => service.call('DELETE', `/status-lists/${made[i % made.length]?.id}`, { token }));
-      const [issued, removed] = [await issuing, await removing];
-      expect(countOutcomes(issued)).to.deep.equal({ 200: 30 });
-      for (const answer of removed) expect(answer.status, answer.text).to.be.oneOf([204, 404, 409]);
-      const entries = issued.map(({ body }) => decode(body.credentials[0].credential).payload['status'].status_list);
+      const issuances = callInParallel(30, (i) => wallet.request(sessions[i]?.accessToken ?? '', 'pid'));
+      const removals = callInParallel(36, (i) =>
+        service.call('DELETE', `/status-lists/${createdLists[i % createdLists.length]?.id}`, { token }),
+      );
+      const [issuedResponses, removedResponses] = [await issuances, await removals];
+      expect(countOutcomes(issuedResponses)).to.deep.equal({ 200: 30 });
+      for (const answer of removedResponses) expect(answer.status, answer.text).to.be.oneOf([204, 404, 409]);
+      const entries = issuedResponses.map(({ body }) => decode(body.credentials[0].credential).payload['status'].status_list);
       expect(new Set(entries.map(({ uri, idx }) => `${uri} ${idx}`)).size).to.equal(30);
       await new Promise((resolve) => setTimeout(resolve, 600));
       for (const uri of new Set(entries.map((entry) => entry.uri))) {
         expect((await service.call('GET', uri)).status, uri).to.equal(200);
       }
-      const left = (await service.call('GET', '/status-lists', { token })).body;
-      const listed = left.map(({ uri }: { uri: string }) => uri);
-      for (const { uri } of entries) expect(listed).to.include(uri);
-      const gone = made.filter(({ uri }) => !listed.includes(uri));
-      expect(removed.filter(({ status }) => status === 204)).to.have.length(gone.length);
-      for (const { uri } of gone) expect((await service.call('GET', uri)).status, uri).to.equal(404);
+      const remainingLists = (await service.call('GET', '/status-lists', { token })).body;
+      const remainingUris = remainingLists.map(({ uri }: { uri: string }) => uri);
+      for (const { uri } of entries) expect(remainingUris).to.include(uri);
+      const removedLists = createdLists.filter(({ uri }) => !remainingUris.includes(uri));
+      expect(removedResponses.filter(({ status }) => status === 204)).to.have.length(removedLists.length);
+      for (const { uri } of removedLists) expect((await service.call('GET', uri)).status, uri).to.equal(404);
     });
   },
 ];
 
 const CALLERS = 36;
 const SESSIONS = 8;
-const LATE = 6;
-const PERSONS = ['ada', 'bob'] as const;
-type Person = (typeof PERSONS)[number];
+const DEFERRED = 6;
+const SUBJECT_NAMES = ['ada', 'bob'] as const;
+type SubjectName = (typeof SUBJECT_NAMES)[number];
 
-/** What the wallets of one person hold or wait for. */
+/** Credentials and pending requests of the wallets of one subject. */
 type Holder = {
-  readonly person: Person;
+  readonly subject: SubjectName;
   readonly tokens: readonly string[];
-  readonly held: readonly string[];
-  readonly late: readonly { readonly accessToken: string; readonly transactionId: string }[];
+  readonly credentials: readonly string[];
+  readonly deferredCredentials: readonly { readonly accessToken: string; readonly transactionId: string }[];
 };
 
-const credentialsOf = (answers: readonly Answer[]): readonly string[] =>
+const credentialTexts = (answers: readonly Answer[]): readonly string[] =>
   answers.flatMap(({ status, body }) =>
     status === 200 ? (body.credentials as { credential: string }[]).map(({ credential }) => credential) : [],
   );
@@ -200,89 +207,89 @@ export const subjects: RaceSuite = [
       const json = { immediateUpdate: true };
       expect((await service.call('PUT', '/status-list-config', { token, json })).status).to.equal(200);
       const { schema: _schema, claims: _claims, disclosureFrame: _frame, ...base } = credentialBody('', '');
-      const about = { ...base, keyChainId: 'signing', subjectClaims: [['number']] };
-      await createResource(service, token, '/issuer/credentials', { ...about, id: 'card' });
+      const subjectOf = { ...base, keyChainId: 'signing', subjectClaims: [['number']] };
+      await createResource(service, token, '/issuer/credentials', { ...subjectOf, id: 'card' });
       const claimsWebhook = { url: `${backend.url}/claims` };
-      await createResource(service, token, '/issuer/credentials', { ...about, id: 'late', claimsWebhook });
+      await createResource(service, token, '/issuer/credentials', { ...subjectOf, id: 'late', claimsWebhook });
     });
     after(() => backend.close());
 
     it('revokes all earlier credentials, each counted once, and no credentials of other subjects', async () => {
-      const [ada, bob] = [await holder('ada'), await holder('bob')];
+      const [ada, bob] = [await createHolder('ada'), await createHolder('bob')];
       const calls: Answer[] = [];
-      const issued = { ada: [] as string[], bob: [] as string[] };
+      const issuedCredentials = { ada: [] as string[], bob: [] as string[] };
       const issuedByOldTokens: string[] = [];
-      const during = async ({ person, tokens, late }: Holder) => {
+      const issueDuringRevocation = async ({ subject: person, tokens, deferredCredentials: late }: Holder) => {
         const { wallet, service, token } = racing();
         const renewed = callInParallel(tokens.length * 2, (index) => wallet.request(tokens[index % tokens.length] ?? '', 'card'));
         const decided = callInParallel(late.length, (index) =>
           service.call('POST', `/issuer/deferred/${late[index]?.transactionId}/complete`, { token, json: { claims: { number: person } } }),
         );
-        const fresh = callInParallel(SESSIONS, async () => wallet.request(await offered(person), 'card'));
-        const byOldTokens = credentialsOf(await renewed);
-        if (person === 'ada') issuedByOldTokens.push(...byOldTokens);
-        issued[person].push(...byOldTokens, ...credentialsOf(await fresh));
+        const newIssuances = callInParallel(SESSIONS, async () => wallet.request(await createOffer(person), 'card'));
+        const renewedCredentials = credentialTexts(await renewed);
+        if (person === 'ada') issuedByOldTokens.push(...renewedCredentials);
+        issuedCredentials[person].push(...renewedCredentials, ...credentialTexts(await newIssuances));
         const decisions = countOutcomes(await decided);
-        if (person === 'bob') expect(decisions).to.deep.equal({ 200: LATE });
+        if (person === 'bob') expect(decisions).to.deep.equal({ 200: DEFERRED });
         else expect(Object.keys(decisions)).to.not.include('500');
       };
-      const revoking = callInParallel(CALLERS, async (index) => {
-        // Some at the same moment, and some while those are at work.
+      const revocations = callInParallel(CALLERS, async (index) => {
+        // Some calls at the same time, and some while those run.
         await new Promise((resolve) => setTimeout(resolve, (index % 4) * 60));
         calls.push(await revoke('ada'));
       });
-      const working = callInParallel(6, async (index) => {
+      const workingRequests = callInParallel(6, async (index) => {
         await new Promise((resolve) => setTimeout(resolve, index * 50));
         await job();
       });
-      await Promise.all([revoking, working, during(ada), during(bob)]);
+      await Promise.all([revocations, workingRequests, issueDuringRevocation(ada), issueDuringRevocation(bob)]);
       while ((await job()) > 0);
 
       expect(countOutcomes(calls)).to.deep.equal({ 201: CALLERS });
-      // A request that was in progress was rejected, or its credential was revoked.
-      await expectStatuses([...ada.held, ...issuedByOldTokens], 1);
-      const again = await callInParallel(SESSIONS, (index) => racing().wallet.request(ada.tokens[index] ?? '', 'card'));
-      expect(countOutcomes(again), again[0]?.text).to.deep.equal({ '401 invalid_token': SESSIONS });
-      const audited = await revokedByAudit();
-      expect(audited.all).to.equal(await revokedInLists());
-      expect(calls.reduce((sum, { body }) => sum + body.revoked, 0)).to.equal(audited.byCalls);
+      // A concurrent request was rejected, or its credential was revoked.
+      await expectStatuses([...ada.credentials, ...issuedByOldTokens], 1);
+      const repeatedRequests = await callInParallel(SESSIONS, (index) => racing().wallet.request(ada.tokens[index] ?? '', 'card'));
+      expect(countOutcomes(repeatedRequests), repeatedRequests[0]?.text).to.deep.equal({ '401 invalid_token': SESSIONS });
+      const auditCounts = await revokedByAudit();
+      expect(auditCounts.all).to.equal(await revokedInLists());
+      expect(calls.reduce((sum, { body }) => sum + body.revoked, 0)).to.equal(auditCounts.byCalls);
 
-      // Whatever came after the calls goes with the next one.
-      const last = await revoke('ada');
-      expect(last.body.pending).to.equal(0);
-      const adas = [...ada.held, ...issued.ada, ...(await fetchLate(ada))];
-      const bobs = [...bob.held, ...issued.bob, ...(await fetchLate(bob))];
-      expect(bobs).to.have.length(SESSIONS * 4 + LATE);
-      await expectStatuses(adas, 1);
-      await expectStatuses(bobs, 0);
+      // Credentials issued after the calls are revoked by the next call.
+      const lastRevocation = await revoke('ada');
+      expect(lastRevocation.body.pending).to.equal(0);
+      const adaCredentials = [...ada.credentials, ...issuedCredentials.ada, ...(await fetchDeferred(ada))];
+      const bobCredentials = [...bob.credentials, ...issuedCredentials.bob, ...(await fetchDeferred(bob))];
+      expect(bobCredentials).to.have.length(SESSIONS * 4 + DEFERRED);
+      await expectStatuses(adaCredentials, 1);
+      await expectStatuses(bobCredentials, 0);
       expect((await revokedByAudit()).all).to.equal(await revokedInLists());
       expect((await revoke('ada')).body).to.deep.equal({ revoked: 0, pending: 0 });
-      expect((await revoke('bob')).body.revoked).to.equal(bobs.length);
+      expect((await revoke('bob')).body.revoked).to.equal(bobCredentials.length);
     });
 
-    async function offered(person: Person, configuration = 'card'): Promise<string> {
+    async function createOffer(subject: SubjectName, configuration = 'card'): Promise<string> {
       const { service, token, wallet } = racing();
-      const claims = { type: 'inline', claims: { number: person } };
+      const claims = { type: 'inline', claims: { number: subject } };
       const body = { ...offerBody(configuration), ...(configuration === 'card' && { credentialClaims: { card: claims } }) };
       return wallet.accessToken((await createResource(service, token, '/issuer/offer', body)).uri);
     }
 
-    async function holder(person: Person): Promise<Holder> {
+    async function createHolder(person: SubjectName): Promise<Holder> {
       const { wallet } = racing();
-      const tokens = await callInParallel(SESSIONS, () => offered(person));
-      const first = await callInParallel(SESSIONS, (index) => wallet.request(tokens[index] ?? '', 'card'));
-      expect(countOutcomes(first), first[0]?.text).to.deep.equal({ 200: SESSIONS });
-      const late = await callInParallel(LATE, async () => {
-        const accessToken = await offered(person, 'late');
+      const tokens = await callInParallel(SESSIONS, () => createOffer(person));
+      const firstIssuances = await callInParallel(SESSIONS, (index) => wallet.request(tokens[index] ?? '', 'card'));
+      expect(countOutcomes(firstIssuances), firstIssuances[0]?.text).to.deep.equal({ 200: SESSIONS });
+      const late = await callInParallel(DEFERRED, async () => {
+        const accessToken = await createOffer(person, 'late');
         const answer = await wallet.request(accessToken, 'late');
         expect(answer.status, answer.text).to.equal(202);
         return { accessToken, transactionId: answer.body.transaction_id as string };
       });
-      return { person, tokens, held: credentialsOf(first), late };
+      return { subject: person, tokens, credentials: credentialTexts(firstIssuances), deferredCredentials: late };
     }
 
-    const fetchLate = async ({ late }: Holder) =>
-      credentialsOf(
+    const fetchDeferred = async ({ deferredCredentials: late }: Holder) =>
+      credentialTexts(
         await callInParallel(late.length, (index) => {
           const { accessToken = '', transactionId } = late[index] ?? {};
           const { service, wallet } = racing();
@@ -293,7 +300,7 @@ export const subjects: RaceSuite = [
         }),
       );
 
-    const revoke = (number: Person) => {
+    const revoke = (number: SubjectName) => {
       const { service, token } = racing();
       return service.call('POST', '/credentials/revoke-by-subject', { token, json: { claims: { number } } });
     };
@@ -301,43 +308,45 @@ export const subjects: RaceSuite = [
     const job = () => obtain(racing().service.service.container, FulfilRevocations).execute(new Date(), 100);
 
     async function expectStatuses(credentials: readonly string[], status: number): Promise<void> {
-      // Another process looks at the database twice a second.
+      // Other processes poll the database twice a second.
       await new Promise((resolve) => setTimeout(resolve, 600));
       const entries = credentials.map(statusEntryOf);
       for (const process of racing().addresses) {
-        const lists = await listsOf(racing(), process, new Set(entries.map(({ uri }) => uri)));
-        const found = entries.map(({ uri, idx }) => lists.get(uri)?.at(idx));
-        expect(found).to.deep.equal(entries.map(() => status));
+        const lists = await readLists(racing(), process, new Set(entries.map(({ uri }) => uri)));
+        const statuses = entries.map(({ uri, idx }) => lists.get(uri)?.at(idx));
+        expect(statuses).to.deep.equal(entries.map(() => status));
       }
     }
 
-    /** Of all lists of the tenant. */
+    /** Counts revoked entries in all lists of the tenant. */
     async function revokedInLists(): Promise<number> {
       const { service, token, wallet, addresses } = racing();
-      const all = (await service.call('GET', '/status-lists', { token })).body as { id: string }[];
-      const uris = all.map(({ id }) => `${wallet.issuer}/status-list/${id}`);
+      const lists = (await service.call('GET', '/status-lists', { token })).body as { id: string }[];
+      const uris = lists.map(({ id }) => `${wallet.issuer}/status-list/${id}`);
       let count = 0;
-      for (const { capacity, at } of (await listsOf(racing(), addresses[0] ?? '', uris)).values())
+      for (const { capacity, at } of (await readLists(racing(), addresses[0] ?? '', uris)).values())
         for (let idx = 0; idx < capacity; idx++) if (at(idx) === 1) count++;
       return count;
     }
 
-    /** How many credentials were revoked by what the audit log says, and how many of them by calls. */
+    /** Number of revoked credentials in the audit log, and how many of them by calls. */
     async function revokedByAudit() {
       const { service, token } = racing();
       const answer = await service.call('GET', '/audit-log?action=revoked&kind=session&limit=500', { token });
       expect(answer.status, answer.text).to.equal(200);
-      const counted = (answer.body as { actor: string; changes: { member: string; after: number }[] }[]).map(({ actor, changes }) => ({
-        isJob: actor === 'system',
-        count: changes.find(({ member }) => member === 'credentials')?.after ?? Number.NaN,
-      }));
-      const sum = (all: typeof counted) => all.reduce((total, { count }) => total + count, 0);
-      return { all: sum(counted), byCalls: sum(counted.filter(({ isJob }) => !isJob)) };
+      const revocationCounts = (answer.body as { actor: string; changes: { member: string; after: number }[] }[]).map(
+        ({ actor, changes }) => ({
+          isJob: actor === 'system',
+          count: changes.find(({ member }) => member === 'credentials')?.after ?? Number.NaN,
+        }),
+      );
+      const sum = (entries: typeof revocationCounts) => entries.reduce((total, { count }) => total + count, 0);
+      return { all: sum(revocationCounts), byCalls: sum(revocationCounts.filter(({ isJob }) => !isJob)) };
     }
   },
 ];
 
-async function listsOf(racing: RaceContext, process: string, uris: Iterable<string>) {
+async function readLists(racing: RaceContext, process: string, uris: Iterable<string>) {
   const lists = new Map<string, Awaited<ReturnType<typeof readStatusList>>>();
   for (const uri of uris) lists.set(uri, await readStatusList(racing, process, uri));
   return lists;

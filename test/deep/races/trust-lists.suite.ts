@@ -12,10 +12,10 @@ import { createResource } from '../../support/populated.ts';
 import { callInParallel, countOutcomes, type RaceSuite } from '../../support/raced-services.ts';
 import type { Answer } from '../../support/test-service.ts';
 
-const numberOf = (jwt: string): number =>
+const sequenceNumberOf = (jwt: string): number =>
   JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()).LoTE.ListAndSchemeInformation.LoTESequenceNumber;
 const DAY_MS = 24 * 60 * 60 * 1000;
-const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+const numbersUpTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 const ENTITIES = [{ type: 'internal', issuerKeyChainId: 'signing', info: { name: 'Acme', country: 'DE', streetAddress: 'Weg 1' } }];
 
 export const trustLists: RaceSuite = [
@@ -27,11 +27,11 @@ export const trustLists: RaceSuite = [
       const { service, token } = racing();
       return createResource(service, token, '/trust-list', { id, entities: ENTITIES });
     };
-    /** The numbers of all releases: those that were replaced, and the one that is there. */
-    const numbersOf = async (id: string): Promise<number[]> => {
+    /** The sequence numbers of all releases, including the current one. */
+    const readSequenceNumbers = async (id: string): Promise<number[]> => {
       const { body: versions } = await call('GET', `/trust-list/${id}/versions`);
       const { body: list } = await call('GET', `/trust-list/${id}`);
-      for (const { sequenceNumber, jwt } of [...versions, list]) expect(numberOf(jwt)).to.equal(sequenceNumber);
+      for (const { sequenceNumber, jwt } of [...versions, list]) expect(sequenceNumberOf(jwt)).to.equal(sequenceNumber);
       return [list, ...versions].map(({ sequenceNumber }) => sequenceNumber).reverse();
     };
 
@@ -44,10 +44,10 @@ export const trustLists: RaceSuite = [
           : call('PUT', '/trust-list/contested', { description, entities: ENTITIES });
       });
       expect(countOutcomes(answers)).to.deep.equal({ 200: 36 });
-      const told = answers.map(({ body }) => body.sequenceNumber).sort((one, other) => one - other);
-      expect(told).to.deep.equal(upTo(37).slice(1));
-      for (const { body } of answers) expect(numberOf(body.jwt)).to.equal(body.sequenceNumber);
-      expect(await numbersOf('contested')).to.deep.equal(upTo(37));
+      const sequenceNumbers = answers.map(({ body }) => body.sequenceNumber).sort((first, second) => first - second);
+      expect(sequenceNumbers).to.deep.equal(numbersUpTo(37).slice(1));
+      for (const { body } of answers) expect(sequenceNumberOf(body.jwt)).to.equal(body.sequenceNumber);
+      expect(await readSequenceNumbers('contested')).to.deep.equal(numbersUpTo(37));
     });
 
     it('keep the changes of other properties', async () => {
@@ -67,7 +67,7 @@ export const trustLists: RaceSuite = [
 
     it('never repeat a sequence number after any number of removals and creations', async () => {
       const numbers: number[] = [];
-      for (let round = 0; round < 4; round++) {
+      for (let attempt = 0; attempt < 4; attempt++) {
         const answers = await callInParallel(12, (index) => {
           if (index % 3 === 0) return call('DELETE', '/trust-list/fickle');
           if (index % 3 === 1) return call('POST', '/trust-list', { id: 'fickle', entities: [] });
@@ -95,7 +95,7 @@ export const trustLists: RaceSuite = [
       };
       const clock = sinon.useFakeTimers({ now: Date.now() + 25 * DAY_MS, toFake: ['Date'] });
       try {
-        // Each with a publisher of its own, as in a process of its own
+        // Each has its own publisher, as in a separate process.
         await callInParallel(8, () => {
           const trustListPublisher = new TrustListPublisher(ports);
           return new RenewTrustLists({ store, log, trustListPublisher }).execute(new Date(), 100);
@@ -103,20 +103,20 @@ export const trustLists: RaceSuite = [
       } finally {
         clock.restore();
       }
-      expect(await numbersOf('renewed')).to.deep.equal([1, 2]);
+      expect(await readSequenceNumbers('renewed')).to.deep.equal([1, 2]);
     });
 
     it('reference no key chain that is deleted simultaneously', async () => {
-      for (let round = 0; round < 6; round++) {
-        const issuerKeyChainId = `own-${round}`;
+      for (let attempt = 0; attempt < 6; attempt++) {
+        const issuerKeyChainId = `own-${attempt}`;
         const { service, token } = racing();
         await createResource(service, token, '/key-chain', { id: issuerKeyChainId, usages: ['signing'] });
         const entities = [{ type: 'internal', issuerKeyChainId, info: { name: 'Own', country: 'DE', streetAddress: 'Weg 1' } }];
-        const [removed, named] = await Promise.all([
+        const [removal, referencing] = await Promise.all([
           call('DELETE', `/key-chain/${issuerKeyChainId}`),
-          call('POST', '/trust-list', { id: `names-${round}`, entities }),
+          call('POST', '/trust-list', { id: `names-${attempt}`, entities }),
         ]);
-        expect([removed.status, named.status], `round ${round}`).to.be.deep.oneOf([
+        expect([removal.status, referencing.status], `round ${attempt}`).to.be.deep.oneOf([
           [200, 400],
           [409, 201],
         ]);

@@ -1,11 +1,11 @@
 import { type Schemas, type Session, VidimusClient, VidimusError, verifyWebhook, type WebhookAnswer } from 'vidimus/client';
 
-/** As a backend has it; compiled, and run as far as there is nobody to talk to. */
+/** Code of a backend; it is compiled, and run without a service. */
 const client = new VidimusClient({ url: 'http://127.0.0.1:1', clientId: 'shop', clientSecret: 'secret' });
 
 export async function askForAge(): Promise<boolean> {
-  const made = await client.post('/verifier/offer', { body: { response_type: 'uri', requestId: 'of-age', reference: 'order 17' } });
-  const session: Session = await client.waitForSession(made.session, { timeoutMs: 60_000 });
+  const request = await client.post('/verifier/offer', { body: { response_type: 'uri', requestId: 'of-age', reference: 'order 17' } });
+  const session: Session = await client.waitForSession(request.session, { timeoutMs: 60_000 });
   const failed: string | undefined = session.failure?.code;
   return failed === undefined && session.status === 'completed';
 }
@@ -17,9 +17,9 @@ export async function claimsOf(headers: Headers, body: Uint8Array): Promise<Webh
 }
 
 export async function names(): Promise<string[]> {
-  const found: string[] = [];
-  for await (const { id, name } of client.list('/tenant', { query: { limit: 100 } })) found.push(id, name);
-  return found;
+  const names: string[] = [];
+  for await (const { id, name } of client.list('/tenant', { query: { limit: 100 } })) names.push(id, name);
+  return names;
 }
 
 export async function askForCity(): Promise<void> {
@@ -39,7 +39,7 @@ export async function askForCity(): Promise<void> {
   await client.post('/verifier/config', { body });
 }
 
-/** What the types refuse. */
+/** Calls that the types reject. */
 export async function wrong(): Promise<void> {
   // @ts-expect-error no such address
   await client.get('/sessions');
@@ -64,5 +64,5 @@ export async function wrong(): Promise<void> {
 }
 
 const error: unknown = await client.get('/session').catch((reason: unknown) => reason);
-if (!(error instanceof VidimusError)) throw new Error('nobody is there, yet somebody answers');
+if (!(error instanceof VidimusError)) throw new Error('an unreachable service answered');
 console.log(error.code, error.detail);

@@ -1,20 +1,20 @@
 import { type Profiler, Session } from 'node:inspector';
 
-/** Whose coverage counts: the service's own code, and what tests of the engine plant. */
+/** Files whose coverage counts: the service, and the planted decoders of engine tests. */
 const COUNTED = /\/(?:domain|adapters|application|config|test\/fuzz\/planted)\/.*\.ts$/;
 
 type Result = readonly Profiler.ScriptCoverage[];
 
-/** What V8 counted since it was asked last. */
+/** Coverage counts of V8 since the last call. */
 export type Counts = { readonly result: Result };
 
 /**
- * What V8 itself counts, block by block. It is started before the code that it shall count is loaded: functions that
- * are compiled already are counted as wholes.
+ * Block coverage of V8. It must start before the measured code is loaded, since already compiled functions have only
+ * function coverage.
  */
 export class Coverage {
   readonly #session = new Session();
-  /** By function: which of its characters were ever run. */
+  /** Executed character ranges by function. */
   #seen = new Map<string, Uint8Array>();
   /** Which shapes of counts say nothing new. */
   #shapes = new Set<string>();
@@ -29,8 +29,8 @@ export class Coverage {
     this.#session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   }
 
-  /** What was run since this was called last. */
-  take(): Counts {
+  /** Returns the coverage since the last call. */
+  takeCounts(): Counts {
     let result: Result = [];
     // Within one thread the answer is there when the call returns.
     this.#session.post('Profiler.takePreciseCoverage', (_error, answer) => {
@@ -40,7 +40,7 @@ export class Coverage {
   }
 
   /** @returns how many characters of code nothing has run before; they stay as new as they are. */
-  look(counts: Counts): number {
+  countNew(counts: Counts): number {
     return this.#go(counts, false);
   }
 
@@ -54,7 +54,7 @@ export class Coverage {
     this.#seen = new Map();
     this.#shapes = new Set();
     this.covered = 0;
-    this.take();
+    this.takeCounts();
   }
 
   stop(): void {
@@ -62,16 +62,16 @@ export class Coverage {
   }
 
   #go({ result }: Counts, learns: boolean): number {
-    let fresh = 0;
+    let newCount = 0;
     for (const { url, functions } of result) {
       for (const { functionName, ranges } of functions) {
         if ((ranges[0]?.count ?? 0) === 0) continue;
         if (learns) this.functions.add(`${url}#${functionName}`);
-        fresh += this.#look(url, ranges, learns);
+        newCount += this.#look(url, ranges, learns);
       }
     }
-    if (learns) this.covered += fresh;
-    return fresh;
+    if (learns) this.covered += newCount;
+    return newCount;
   }
 
   #look(url: string, ranges: readonly Profiler.CoverageRange[], learns: boolean): number {
@@ -85,15 +85,15 @@ export class Coverage {
     for (const { startOffset, endOffset, count } of ranges) {
       run.fill(count > 0 ? 1 : 0, startOffset - start, endOffset - start);
     }
-    const seen = this.#seen.get(name) ?? new Uint8Array(end - start);
-    let fresh = 0;
-    for (const [at, isRun] of run.entries()) {
-      if (isRun === 0 || seen[at] === 1) continue;
-      fresh++;
-      if (learns) seen[at] = 1;
+    const seenFunction = this.#seen.get(name) ?? new Uint8Array(end - start);
+    let newCount = 0;
+    for (const [index, isRun] of run.entries()) {
+      if (isRun === 0 || seenFunction[index] === 1) continue;
+      newCount++;
+      if (learns) seenFunction[index] = 1;
     }
-    if (learns) this.#seen.set(name, seen);
-    if (learns || fresh === 0) this.#shapes.add(shape);
-    return fresh;
+    if (learns) this.#seen.set(name, seenFunction);
+    if (learns || newCount === 0) this.#shapes.add(shape);
+    return newCount;
   }
 }

@@ -1,5 +1,5 @@
 import type { Coverage } from './coverage.ts';
-import { judge, type Outcome } from './judge.ts';
+import { type Outcome, runInputs } from './judge.ts';
 import { type Material, mutate, mutateBytes, Random } from './mutate.ts';
 import type { Target } from './target.ts';
 
@@ -9,26 +9,26 @@ export type Run = {
   readonly executions: number;
   /** Characters of code that were run. */
   readonly covered: number;
-  /** Inputs that ran what nothing had run before, or were refused in a way of their own; seeds are among them. */
+  /** Inputs with new coverage or a new kind of rejection, including seeds. */
   readonly pool: readonly Buffer[];
-  /** How many of the pool the run has found. */
+  /** Number of inputs that the run found. */
   readonly found: number;
   readonly crashes: readonly Crash[];
 };
 
 export type RunOptions = {
   readonly seed: number;
-  /** When to stop. */
+  /** Stop condition. */
   readonly isOver: (executions: number) => boolean;
   readonly corpus: readonly Buffer[];
   readonly onProgress?: (run: Run) => void;
 };
 
 const BATCH = 64;
-/** Of what is tried, and of what is changed further. */
+/** Maximum length of tried inputs, and of inputs that are mutated further. */
 const MAX_LENGTH = 64 * 1024;
 const MAX_KEPT_LENGTH = 16 * 1024;
-/** Kinds of refusals that are followed; messages may have something of the input in them. */
+/** Maximum number of tracked kinds of rejections, since messages may contain parts of the input. */
 const MAX_KEYS = 300;
 const MAX_CRASHES = 20;
 const PROGRESS_MS = 5_000;
@@ -38,16 +38,16 @@ export function fuzzTarget(target: Target, coverage: Coverage, options: RunOptio
   coverage.forget();
   const search = new Search(target, coverage, options.seed);
   const seeds = [...target.seeds.map((seed) => Buffer.from(seed)), ...options.corpus];
-  search.begin(seeds);
-  const known = search.run().pool.length;
-  let shown = performance.now();
+  search.runSeeds(seeds);
+  const knownCount = search.run().pool.length;
+  let shownAt = performance.now();
   do {
     search.step();
-    if (options.onProgress === undefined || performance.now() - shown < PROGRESS_MS) continue;
-    shown = performance.now();
-    options.onProgress(search.run(known));
+    if (options.onProgress === undefined || performance.now() - shownAt < PROGRESS_MS) continue;
+    shownAt = performance.now();
+    options.onProgress(search.run(knownCount));
   } while (!options.isOver(search.executions) && !search.isStuck);
-  return search.run(known);
+  return search.run(knownCount);
 }
 
 class Search {
@@ -68,53 +68,53 @@ class Search {
     this.#random = new Random(seed);
     this.#material = {
       random: this.#random,
-      dictionary: target.dictionary.map((word) => Buffer.from(word)),
+      dictionary: target.dictionary.map((text) => Buffer.from(text)),
       other: () => (this.#pool.length === 0 ? Buffer.alloc(1) : this.#random.pick(this.#pool)),
     };
   }
 
-  run(known = 0): Run {
+  run(knownCount = 0): Run {
     const { executions } = this;
     const { covered } = this.#coverage;
-    const found = this.#pool.length - known;
-    return { executions, covered, pool: [...this.#pool], found, crashes: [...this.#crashes.values()] };
+    const foundCount = this.#pool.length - knownCount;
+    return { executions, covered, pool: [...this.#pool], found: foundCount, crashes: [...this.#crashes.values()] };
   }
 
   /** Every seed is kept. */
-  begin(seeds: readonly Buffer[]): void {
-    const outcomes = judge(this.#target, seeds);
+  runSeeds(seeds: readonly Buffer[]): void {
+    const outcomes = runInputs(this.#target, seeds);
     this.executions += seeds.length;
-    this.#coverage.learn(this.#coverage.take());
+    this.#coverage.learn(this.#coverage.takeCounts());
     this.#pool.push(...seeds);
-    for (const [at, outcome] of outcomes.entries()) this.#note(seeds[at] ?? Buffer.alloc(0), outcome);
+    for (const [index, outcome] of outcomes.entries()) this.#note(seeds[index] ?? Buffer.alloc(0), outcome);
   }
 
   step(): void {
     const inputs = Array.from({ length: BATCH }, () => this.#make());
-    const outcomes = judge(this.#target, inputs);
+    const outcomes = runInputs(this.#target, inputs);
     this.executions += inputs.length;
-    const counts = this.#coverage.take();
-    const isNew = outcomes.map((outcome, at) => this.#note(inputs[at] ?? Buffer.alloc(0), outcome));
-    if (this.#coverage.look(counts) > 0) this.#attribute(inputs, isNew);
-    // What an input runs once only, because something is remembered then, is known as well.
+    const counts = this.#coverage.takeCounts();
+    const isNew = outcomes.map((outcome, index) => this.#note(inputs[index] ?? Buffer.alloc(0), outcome));
+    if (this.#coverage.countNew(counts) > 0) this.#attribute(inputs, isNew);
+    // Coverage that occurs only once because of a cache is known, too.
     this.#coverage.learn(counts);
-    for (const [at, input] of inputs.entries()) if (isNew[at] === true && input.length <= MAX_KEPT_LENGTH) this.#pool.push(input);
+    for (const [index, input] of inputs.entries()) if (isNew[index] === true && input.length <= MAX_KEPT_LENGTH) this.#pool.push(input);
   }
 
   /** Runs them once more, by halves, to see which of them it was. */
-  #attribute(inputs: readonly Buffer[], isNew: boolean[], from = 0): void {
-    judge(this.#target, inputs);
+  #attribute(inputs: readonly Buffer[], isNew: boolean[], offset = 0): void {
+    runInputs(this.#target, inputs);
     this.executions += inputs.length;
-    const counts = this.#coverage.take();
-    if (this.#coverage.look(counts) === 0) return;
+    const counts = this.#coverage.takeCounts();
+    if (this.#coverage.countNew(counts) === 0) return;
     if (inputs.length === 1) {
       this.#coverage.learn(counts);
-      isNew[from] = true;
+      isNew[offset] = true;
       return;
     }
     const middle = inputs.length >> 1;
-    this.#attribute(inputs.slice(0, middle), isNew, from);
-    this.#attribute(inputs.slice(middle), isNew, from + middle);
+    this.#attribute(inputs.slice(0, middle), isNew, offset);
+    this.#attribute(inputs.slice(middle), isNew, offset + middle);
   }
 
   /** @returns whether it ended in a way that nothing has ended before. */
@@ -134,10 +134,10 @@ class Search {
     const random = this.#random;
     // The newest have been changed least.
     const recent = this.#pool.slice(-8);
-    let input = random.once(2) ? random.pick(this.#pool) : random.pick(recent);
-    for (let left = 1 + random.below(4); left > 0; left--) {
-      const changed = random.once(12) ? mutateBytes(input, this.#material) : mutate(input, this.#material);
-      if (changed.length <= (this.#target.maxLength ?? MAX_LENGTH)) input = changed;
+    let input = random.oneIn(2) ? random.pick(this.#pool) : random.pick(recent);
+    for (let remaining = 1 + random.below(4); remaining > 0; remaining--) {
+      const mutated = random.oneIn(12) ? mutateBytes(input, this.#material) : mutate(input, this.#material);
+      if (mutated.length <= (this.#target.maxLength ?? MAX_LENGTH)) input = mutated;
     }
     return input;
   }

@@ -2,12 +2,12 @@ import { getHeapStatistics } from 'node:v8';
 import { Script } from 'node:vm';
 import { type Target, Violation } from './target.ts';
 
-/** What one input led to. `key` is the same for what is the same fault or the same refusal. */
+/** The outcome of one input. `key` identifies equal faults or rejections. */
 export type Outcome = { readonly kind: 'fine' | 'error' | 'hang' | 'memory'; readonly key: string; readonly error?: unknown };
 
 /** A decoder that takes longer holds the thread that serves everybody. */
 const MAX_MS = 50;
-/** Of a run that may not end at all, and of the input that it stopped at. */
+/** Watchdog of a run that may hang, and its current input. */
 const MAX_BATCH_MS = 800;
 const MAX_ALONE_MS = 600;
 const REPETITIONS = 5;
@@ -15,13 +15,13 @@ const REPETITIONS = 5;
 const MAX_BYTES = 96 * 1024 * 1024;
 
 type Work = { readonly run: () => void };
-const place: { fuzzed?: Work } = globalThis as never;
+const globalScope: { fuzzed?: Work } = globalThis as never;
 /** The limit of time holds for scripts; what it ends cannot catch that. */
 const SCRIPT = new Script('fuzzed.run()');
 
 /** @returns whether it came to its end. */
 function withinTime(run: () => void, timeout: number): boolean {
-  place.fuzzed = { run };
+  globalScope.fuzzed = { run };
   try {
     SCRIPT.runInThisContext({ timeout });
     return true;
@@ -29,12 +29,12 @@ function withinTime(run: () => void, timeout: number): boolean {
     if ((error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return false;
     throw error;
   } finally {
-    delete place.fuzzed;
+    delete globalScope.fuzzed;
   }
 }
 
-/** Runs inputs one after the other. @returns an outcome for each. */
-export function judge(target: Target, inputs: readonly Buffer[]): readonly Outcome[] {
+/** Runs inputs sequentially. @returns an outcome for each. */
+export function runInputs(target: Target, inputs: readonly Buffer[]): readonly Outcome[] {
   const outcomes: Outcome[] = [];
   const run = () => {
     while (outcomes.length < inputs.length) {
@@ -57,25 +57,25 @@ function judgeAlone(target: Target, input: Buffer): Outcome {
 }
 
 function judgeOne(target: Target, input: Buffer): Outcome {
-  const held = bytesHeld();
+  const heldBytes = measureHeldBytes();
   const start = performance.now();
   const outcome = decodeOnce(target, input);
   if (performance.now() - start > MAX_MS && isSlow(target, input)) return { kind: 'hang', key: 'takes too long' };
-  if (bytesHeld() - held > MAX_BYTES) return { kind: 'memory', key: 'takes too much memory' };
+  if (measureHeldBytes() - heldBytes > MAX_BYTES) return { kind: 'memory', key: 'takes too much memory' };
   return outcome;
 }
 
-function bytesHeld(): number {
+function measureHeldBytes(): number {
   const { used_heap_size, external_memory } = getHeapStatistics();
   return used_heap_size + external_memory;
 }
 
-/** Not for once, as on a machine that does something else, but each time. */
+/** An input is slow only when each repetition is slow, so that other load does not matter. */
 function isSlow(target: Target, input: Buffer): boolean {
   for (let repetition = 0; repetition < REPETITIONS; repetition++) {
-    const before = process.threadCpuUsage();
+    const cpuBefore = process.threadCpuUsage();
     decodeOnce(target, input);
-    const { user, system } = process.threadCpuUsage(before);
+    const { user, system } = process.threadCpuUsage(cpuBefore);
     if (user + system <= MAX_MS * 1_000) return false;
   }
   return true;
@@ -88,19 +88,19 @@ function decodeOnce({ decode, expected }: Target, input: Buffer): Outcome {
     return { kind: 'fine', key: 'fine' };
   } catch (error) {
     const isPromised = !(error instanceof Violation) && expected(error);
-    return isPromised ? { kind: 'fine', key: keyOf(error) } : { kind: 'error', key: faultKey(error), error };
+    return isPromised ? { kind: 'fine', key: errorKey(error) } : { kind: 'error', key: faultKey(error), error };
   }
 }
 
-function keyOf(error: unknown): string {
+function errorKey(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   return `${error.name}: ${error.message.slice(0, 100).replaceAll(/\d+/g, '0')}`;
 }
 
-/** Where it happened, too, since many faults have one message. */
+/** The key includes the code location, since many faults have the same message. */
 function faultKey(error: unknown): string {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
-  const [where = ''] = /\/(?:domain|adapters|application|config)\/[\w./-]+:\d+/.exec(stack) ?? [];
+  const [codeLocation = ''] = /\/(?:domain|adapters|application|config)\/[\w./-]+:\d+/.exec(stack) ?? [];
   const kind = error instanceof Error ? error.constructor.name : typeof error;
-  return `${kind} ${keyOf(error)} ${where}`;
+  return `${kind} ${errorKey(error)} ${codeLocation}`;
 }

@@ -14,26 +14,26 @@ export class Random {
   }
 
   /** True once in `times`. */
-  once(times: number): boolean {
-    return this.below(times) === 0;
+  oneIn(repetitions: number): boolean {
+    return this.below(repetitions) === 0;
   }
 
   /** @param list not empty. */
   pick<T>(list: readonly T[]): T {
     const chosen = list[this.below(list.length)];
-    if (chosen === undefined) throw new Error('nothing to choose from');
+    if (chosen === undefined) throw new Error('no values to choose from');
     return chosen;
   }
 
   /** A place in `length` and how much follows it, mostly little. */
   span(length: number): { readonly from: number; readonly until: number } {
-    const from = this.below(length + 1);
-    const size = this.once(8) ? this.below(length + 1) : this.below(9);
-    return { from, until: Math.min(length, from + size) };
+    const start = this.below(length + 1);
+    const size = this.oneIn(8) ? this.below(length + 1) : this.below(9);
+    return { from: start, until: Math.min(length, start + size) };
   }
 }
 
-/** What a mutation may draw on. */
+/** Material for mutations. */
 export type Material = {
   readonly random: Random;
   /** Pieces that the format is made of. */
@@ -44,13 +44,13 @@ export type Material = {
 
 const EDGES = [0x00, 0x01, 0x1f, 0x20, 0x22, 0x7f, 0x80, 0x81, 0xbf, 0xc0, 0xfe, 0xff];
 
-function spliced(bytes: Buffer, from: number, until: number, middle: Buffer): Buffer {
-  return Buffer.concat([bytes.subarray(0, from), middle, bytes.subarray(until)]);
+function spliceBytes(bytes: Buffer, start: number, end: number, middle: Buffer): Buffer {
+  return Buffer.concat([bytes.subarray(0, start), middle, bytes.subarray(end)]);
 }
 
 /** One change of bytes that knows nothing of their format. */
-export function mutateBytes(bytes: Buffer, { random, dictionary, other }: Material): Buffer {
-  const { from, until } = random.span(bytes.length);
+export function mutateBytes(bytes: Buffer, { random, dictionary, other: pickOther }: Material): Buffer {
+  const { from: start, until: end } = random.span(bytes.length);
   switch (random.below(9)) {
     case 0:
       return withByte(bytes, random, (byte) => byte ^ (1 << random.below(8)));
@@ -59,22 +59,22 @@ export function mutateBytes(bytes: Buffer, { random, dictionary, other }: Materi
     case 2:
       return withByte(bytes, random, (byte) => byte + random.below(9) - 4);
     case 3:
-      return spliced(bytes, from, until, Buffer.alloc(0));
+      return spliceBytes(bytes, start, end, Buffer.alloc(0));
     case 4:
-      return spliced(bytes, from, from, Buffer.from(Array.from({ length: 1 + random.below(4) }, () => random.below(256))));
+      return spliceBytes(bytes, start, start, Buffer.from(Array.from({ length: 1 + random.below(4) }, () => random.below(256))));
     case 5: {
       // Most limits count repetitions.
-      const times = random.once(40) ? 1 + random.below(2_000) : 1 + random.below(3);
-      return spliced(bytes, from, from, Buffer.concat(Array(times).fill(bytes.subarray(from, until))));
+      const repetitions = random.oneIn(40) ? 1 + random.below(2_000) : 1 + random.below(3);
+      return spliceBytes(bytes, start, start, Buffer.concat(Array(repetitions).fill(bytes.subarray(start, end))));
     }
     case 6: {
-      const source = other();
-      const piece = random.span(source.length);
-      return spliced(bytes, from, until, source.subarray(piece.from, piece.until));
+      const source = pickOther();
+      const slice = random.span(source.length);
+      return spliceBytes(bytes, start, end, source.subarray(slice.from, slice.until));
     }
     case 7:
       if (dictionary.length === 0) return withByte(bytes, random, () => random.below(256));
-      return spliced(bytes, from, random.once(2) ? from : until, random.pick(dictionary));
+      return spliceBytes(bytes, start, random.oneIn(2) ? start : end, random.pick(dictionary));
     default:
       return bytes.subarray(0, random.below(bytes.length + 1));
   }
@@ -83,14 +83,14 @@ export function mutateBytes(bytes: Buffer, { random, dictionary, other }: Materi
 function withByte(bytes: Buffer, random: Random, change: (byte: number) => number): Buffer {
   if (bytes.length === 0) return Buffer.of(random.below(256));
   const copy = Buffer.from(bytes);
-  const at = random.below(copy.length);
-  copy[at] = change(copy[at] ?? 0) & 0xff;
+  const position = random.below(copy.length);
+  copy[position] = change(copy[position] ?? 0) & 0xff;
   return copy;
 }
 
 /**
- * CBOR as it is written: heads and what follows them. It is read and written here without the service's own reader, so
- * that whatever that one refuses can be made, too.
+ * Encoded CBOR: heads and contents. It is parsed independently of the service, so that mutations can produce invalid CBOR,
+ * too.
  */
 export type CborNode = {
   major: number;
@@ -98,7 +98,7 @@ export type CborNode = {
   /** Bytes that the argument is written in: 0 for the short form. */
   width: 0 | 1 | 2 | 4 | 8;
   content: Buffer | undefined;
-  /** What a byte string holds when it is CBOR itself. */
+  /** The content of a byte string that is CBOR itself. */
   inner: CborNode | undefined;
   children: CborNode[];
 };
@@ -153,9 +153,9 @@ export function writeTree(node: CborNode): Buffer {
   return Buffer.concat([head(major, argument, node.width), content ?? Buffer.alloc(0), ...even.map(writeTree)]);
 }
 
-function head(major: number, argument: bigint, wanted: CborNode['width']): Buffer {
-  if (wanted === 0 && argument < 24n) return Buffer.of((major << 5) | Number(argument));
-  const width = WIDTHS.find((one) => one >= wanted && argument < 1n << BigInt(8 * one)) ?? 8;
+function head(major: number, argument: bigint, minWidth: CborNode['width']): Buffer {
+  if (minWidth === 0 && argument < 24n) return Buffer.of((major << 5) | Number(argument));
+  const width = WIDTHS.find((candidate) => candidate >= minWidth && argument < 1n << BigInt(8 * candidate)) ?? 8;
   const hex = BigInt.asUintN(64, argument)
     .toString(16)
     .padStart(2 * width, '0');
@@ -192,14 +192,14 @@ export function mutateTree(root: CborNode, random: Random, leaf: (content: Buffe
       break;
     case 5: {
       if (node.children.length === 0) break;
-      const at = random.below(node.children.length) & (node.major === 5 ? ~1 : ~0);
-      node.children.splice(at, 0, ...node.children.slice(at, at + (node.major === 5 ? 2 : 1)).map(structuredCopy));
+      const position = random.below(node.children.length) & (node.major === 5 ? ~1 : ~0);
+      node.children.splice(position, 0, ...node.children.slice(position, position + (node.major === 5 ? 2 : 1)).map(structuredCopy));
       break;
     }
     case 6: {
-      const inside = structuredCopy(node);
+      const innerNode = structuredCopy(node);
       const tagged = { major: 6, argument: BigInt(random.pick([0, 1, 2, 3, 18, 24, 1004, 55799])), width: 0 as const };
-      Object.assign(node, tagged, { content: undefined, inner: undefined, children: [inside] });
+      Object.assign(node, tagged, { content: undefined, inner: undefined, children: [innerNode] });
       break;
     }
     default: {
@@ -223,20 +223,20 @@ export type DerNode = { tag: number; content: Buffer; children: DerNode[] | unde
 /** @returns undefined for what is no sequence of elements. */
 export function readDerTree(bytes: Buffer, depth = 0): DerNode[] | undefined {
   const nodes: DerNode[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const tag = bytes[at];
-    const first = bytes[at + 1];
-    if (tag === undefined || first === undefined || first > 0x83 || first === 0x80 || depth > 30) return undefined;
-    const octets = first > 0x80 ? first & 0x7f : 0;
-    if (at + 2 + octets > bytes.length) return undefined;
-    const length = octets === 0 ? first : bytes.readUIntBE(at + 2, octets);
-    const start = at + 2 + octets;
+  for (let position = 0; position < bytes.length; ) {
+    const tag = bytes[position];
+    const firstByte = bytes[position + 1];
+    if (tag === undefined || firstByte === undefined || firstByte > 0x83 || firstByte === 0x80 || depth > 30) return undefined;
+    const octets = firstByte > 0x80 ? firstByte & 0x7f : 0;
+    if (position + 2 + octets > bytes.length) return undefined;
+    const length = octets === 0 ? firstByte : bytes.readUIntBE(position + 2, octets);
+    const start = position + 2 + octets;
     if (start + length > bytes.length) return undefined;
     const content = bytes.subarray(start, start + length);
     // Keys and extensions stand within strings of bits and octets.
     const isConstructed = (tag & 0x20) !== 0 || (tag === 4 && content[0] === 0x30);
     nodes.push({ tag, content, children: isConstructed ? readDerTree(content, depth + 1) : undefined });
-    at = start + length;
+    position = start + length;
   }
   return nodes;
 }
@@ -244,13 +244,13 @@ export function readDerTree(bytes: Buffer, depth = 0): DerNode[] | undefined {
 export function writeDerTree(nodes: readonly DerNode[]): Buffer {
   return Buffer.concat(
     nodes.map(({ tag, content, children }) => {
-      const inside = children === undefined ? content : writeDerTree(children);
-      return Buffer.concat([Buffer.of(tag), lengthOf(inside.length), inside]);
+      const innerNode = children === undefined ? content : writeDerTree(children);
+      return Buffer.concat([Buffer.of(tag), encodeLength(innerNode.length), innerNode]);
     }),
   );
 }
 
-function lengthOf(length: number): Buffer {
+function encodeLength(length: number): Buffer {
   if (length < 0x80) return Buffer.of(length);
   const bytes = Buffer.from(length.toString(16).padStart(length > 0xffff ? 6 : length > 0xff ? 4 : 2, '0'), 'hex');
   return Buffer.concat([Buffer.of(0x80 + bytes.length), bytes]);
@@ -260,20 +260,20 @@ const TAGS = [1, 2, 3, 4, 5, 6, 0x0c, 0x13, 0x16, 0x17, 0x18, 0x1e, 0x30, 0x31, 
 
 /** One change of one element; lengths follow it. */
 export function mutateDerTree(root: DerNode[], random: Random, leaf: (content: Buffer) => Buffer): Buffer {
-  const all: DerNode[] = [];
+  const allNodes: DerNode[] = [];
   const visit = (node: DerNode) => {
-    all.push(node);
+    allNodes.push(node);
     node.children?.forEach(visit);
   };
   root.forEach(visit);
-  const node = random.pick(all);
+  const node = random.pick(allNodes);
   const { children } = node;
   switch (random.below(7)) {
     case 0:
       node.tag = random.pick(TAGS);
       break;
     case 1:
-      Object.assign(node, structuredClone(random.pick(all)));
+      Object.assign(node, structuredClone(random.pick(allNodes)));
       break;
     case 2:
       if (children !== undefined && children.length > 0) children.splice(random.below(children.length), 1);
@@ -286,7 +286,7 @@ export function mutateDerTree(root: DerNode[], random: Random, leaf: (content: B
       node.content = Buffer.alloc(random.below(3));
       break;
     default: {
-      const leaves = all.filter((one) => one.children === undefined);
+      const leaves = allNodes.filter((candidate) => candidate.children === undefined);
       if (leaves.length === 0) break;
       const chosen = random.pick(leaves);
       // A copy of the tree has plain bytes.
@@ -304,14 +304,14 @@ const ODD: readonly unknown[] = [
   ...[[], {}, [[]], [{}], [null], { a: 1 }, [0, 0], ['a', 'a']],
 ];
 
-type Place = { readonly holder: Record<string, unknown> | unknown[]; readonly key: string | number };
+type JsonLocation = { readonly holder: Record<string, unknown> | unknown[]; readonly key: string | number };
 
 /** One change of a value inside a document. @param leaf changes a text, which may be an encoding of something. */
-export function mutateJson(document: unknown, random: Random, words: readonly string[], leaf: (text: string) => string): unknown {
+export function mutateJson(document: unknown, random: Random, dictionaryTexts: readonly string[], leaf: (text: string) => string): unknown {
   const root = [structuredClone(document)];
-  const places: Place[] = [];
-  collect(root, places, 0);
-  const { holder, key } = random.pick(places);
+  const locations: JsonLocation[] = [];
+  collect(root, locations, 0);
+  const { holder, key } = random.pick(locations);
   const at = holder as Record<string | number, unknown>;
   const value = at[key];
   switch (random.below(10)) {
@@ -324,52 +324,52 @@ export function mutateJson(document: unknown, random: Random, words: readonly st
       else delete at[key];
       break;
     case 3: {
-      const source = random.pick(places);
+      const source = random.pick(locations);
       at[key] = structuredClone((source.holder as Record<string | number, unknown>)[source.key]);
       break;
     }
     case 4:
-      at[key] = random.once(2) ? [value] : { [words.length === 0 ? 'a' : random.pick(words)]: value };
+      at[key] = random.oneIn(2) ? [value] : { [dictionaryTexts.length === 0 ? 'a' : random.pick(dictionaryTexts)]: value };
       break;
     case 5:
       if (Array.isArray(value)) value.push(structuredClone(value.length > 0 ? random.pick(value) : random.pick(ODD)));
       else if (typeof value === 'object' && value !== null) {
-        Object.assign(value, { [words.length === 0 ? 'a' : random.pick(words)]: structuredClone(random.pick(ODD)) });
+        Object.assign(value, { [dictionaryTexts.length === 0 ? 'a' : random.pick(dictionaryTexts)]: structuredClone(random.pick(ODD)) });
       } else at[key] = random.pick(ODD);
       break;
     case 6:
-      if (words.length > 0) at[key] = random.pick(words);
+      if (dictionaryTexts.length > 0) at[key] = random.pick(dictionaryTexts);
       break;
     case 7:
       if (typeof value === 'number') at[key] = random.pick([value + 1, value - 1, -value, value * 2, value / 3, 1e300]);
-      else if (Array.isArray(value) && value.length > 0) value.push(...Array(random.below(random.once(10) ? 4_000 : 120)).fill(value[0]));
+      else if (Array.isArray(value) && value.length > 0) value.push(...Array(random.below(random.oneIn(10) ? 4_000 : 120)).fill(value[0]));
       break;
     default: {
-      const texts = places.filter((place) => typeof valueIn(place) === 'string');
+      const texts = locations.filter((location) => typeof readLocation(location) === 'string');
       if (texts.length === 0) break;
       const text = random.pick(texts);
-      (text.holder as Record<string | number, unknown>)[text.key] = leaf(String(valueIn(text)));
+      (text.holder as Record<string | number, unknown>)[text.key] = leaf(String(readLocation(text)));
     }
   }
   return root[0];
 }
 
-function valueIn({ holder, key }: Place): unknown {
+function readLocation({ holder, key }: JsonLocation): unknown {
   return (holder as Record<string | number, unknown>)[key];
 }
 
-function collect(holder: Place['holder'], places: Place[], depth: number): void {
+function collect(holder: JsonLocation['holder'], locations: JsonLocation[], depth: number): void {
   if (depth > 40) return;
   for (const key of Object.keys(holder)) {
     if (key === '__proto__') continue;
-    const place = { holder, key: Array.isArray(holder) ? Number(key) : key };
-    places.push(place);
-    const value = valueIn(place);
-    if (typeof value === 'object' && value !== null) collect(value as Place['holder'], places, depth + 1);
+    const location = { holder, key: Array.isArray(holder) ? Number(key) : key };
+    locations.push(location);
+    const value = readLocation(location);
+    if (typeof value === 'object' && value !== null) collect(value as JsonLocation['holder'], locations, depth + 1);
   }
 }
 
-/** How far encodings are followed into each other: a certificate in JSON in a JWS in JSON. */
+/** Maximum nesting of encodings: a certificate in JSON in a JWS in JSON. */
 const MAX_LAYERS = 5;
 /** Pieces that may be an encoding of something. */
 const PIECES = /[A-Za-z0-9_+/=-]{8,}/g;
@@ -377,15 +377,15 @@ const LAST = 'ABCEQRSTghijwxyz0189-_=';
 const PRINTABLE = /^[\t\n\r\x20-\x7e\u0080-\u{10ffff}]+$/u;
 
 /**
- * One change of an input, at any of its layers: what is base64, JSON, CBOR or DER is decoded, changed inside, and
- * encoded again, so that the change arrives where somebody reads it.
+ * Mutates an input at any of its layers: base64, JSON, CBOR and DER are decoded, changed inside, and encoded again, so that
+ * the change reaches the inner parser.
  */
 export function mutate(input: Buffer, material: Material, layer = 0): Buffer {
   const { random } = material;
-  // What breaks the outermost form is refused at once, and so teaches least.
-  if (layer > MAX_LAYERS || random.once(layer === 0 ? 5 : 8)) return mutateBytes(input, material);
+  // Mutations of the outermost encoding are rejected first, and so reveal least.
+  if (layer > MAX_LAYERS || random.oneIn(layer === 0 ? 5 : 8)) return mutateBytes(input, material);
   const deeper = (inner: Buffer) => mutate(inner, material, layer + 1);
-  const text = asText(input);
+  const text = toText(input);
   if (text !== undefined) return mutateText(text, material, deeper) ?? mutateBytes(input, material);
   if (input[0] === 0x30) {
     const der = readDerTree(input);
@@ -395,7 +395,7 @@ export function mutate(input: Buffer, material: Material, layer = 0): Buffer {
   return cbor === undefined ? mutateBytes(input, material) : mutateTree(cbor, random, deeper);
 }
 
-function asText(input: Buffer): string | undefined {
+function toText(input: Buffer): string | undefined {
   const text = input.toString('utf8');
   return PRINTABLE.test(text) && Buffer.byteLength(text) === input.length ? text : undefined;
 }
@@ -405,26 +405,26 @@ function mutateText(text: string, material: Material, deeper: (inner: Buffer) =>
   if (/^\s*[[{"]/.test(text)) {
     const document = parsed(text);
     if (document !== undefined) {
-      const words = dictionary.map((word) => word.toString('utf8'));
+      const dictionaryTexts = dictionary.map((entry) => entry.toString('utf8'));
       const leaf = (inner: string) => deeper(Buffer.from(inner)).toString('utf8');
-      const made = JSON.stringify(mutateJson(document, random, words, leaf));
-      return Buffer.from(made ?? 'null');
+      const mutatedText = JSON.stringify(mutateJson(document, random, dictionaryTexts, leaf));
+      return Buffer.from(mutatedText ?? 'null');
     }
   }
-  const pieces = [...text.matchAll(PIECES)];
-  if (pieces.length === 0) return undefined;
-  const piece = random.pick(pieces);
-  const [encoded] = piece;
+  const tokens = [...text.matchAll(PIECES)];
+  if (tokens.length === 0) return undefined;
+  const slice = random.pick(tokens);
+  const [encoded] = slice;
   const form = /[+/=]/.test(encoded) ? 'base64' : 'base64url';
   // One value has one spelling: the bits behind the last byte count.
-  if (random.once(12)) return Buffer.from(replaced(text, piece, encoded.slice(0, -1) + random.pick([...LAST])));
+  if (random.oneIn(12)) return Buffer.from(replaceToken(text, slice, encoded.slice(0, -1) + random.pick([...LAST])));
   const inner = Buffer.from(encoded, form);
-  const changed = deeper(inner);
-  return Buffer.from(replaced(text, piece, changed.toString(form)));
+  const mutatedInner = deeper(inner);
+  return Buffer.from(replaceToken(text, slice, mutatedInner.toString(form)));
 }
 
-function replaced(text: string, { 0: piece, index }: RegExpMatchArray, by: string): string {
-  return text.slice(0, index) + by + text.slice((index ?? 0) + piece.length);
+function replaceToken(text: string, { 0: slice, index }: RegExpMatchArray, replacement: string): string {
+  return text.slice(0, index) + replacement + text.slice((index ?? 0) + slice.length);
 }
 
 function parsed(text: string): unknown {

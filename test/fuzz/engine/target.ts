@@ -1,34 +1,34 @@
-/** What a decoder does with one input. It throws a `Violation` where it did something that it must never do. */
+/** Runs a decoder with one input. Throws a `Violation` when an invariant is broken. */
 export type Decode = (input: Buffer) => unknown;
 
-/** One decoder, or several that follow each other. */
+/** One decoder, or several in sequence. */
 export type Target = {
   /** Also the name of its folder in `corpus/` and `crashes/`. */
   readonly name: string;
-  /** Whether the decoder promises to throw this. */
+  /** Whether the error is an expected rejection. */
   readonly expected: (error: unknown) => boolean;
   /** Valid inputs; what was kept in `corpus/` joins them. */
   readonly seeds: readonly (Buffer | string)[];
   /** Pieces of the format that no change of single bytes would come upon. */
   readonly dictionary: readonly (Buffer | string)[];
   readonly decode: Decode;
-  /** Longest input in bytes, 64 KiB unless told. */
+  /** Longest input in bytes, 64 KiB by default. */
   readonly maxLength?: number;
 };
 
-/** A decoder took what it must not take, or made something else of it. */
+/** A decoder accepted an invalid input, or decoded another value. */
 export class Violation extends Error {}
 
 /** @throws Violation unless `holds`. */
-export function promise(holds: boolean, what: string): asserts holds {
-  if (!holds) throw new Violation(what);
+export function ensure(condition: boolean, requirement: string): asserts condition {
+  if (!condition) throw new Violation(requirement);
 }
 
-/** For decoders that answer and never throw. */
-export const nothing = () => false;
+/** For decoders that never throw. */
+export const neverExpected = () => false;
 
 /** Failures of these classes. */
 // biome-ignore lint/suspicious/noExplicitAny: constructors of every shape
-export const oneOf = (...classes: readonly (abstract new (...args: any[]) => Error)[]) => {
-  return (error: unknown) => classes.some((one) => error instanceof one);
+export const isInstanceOfAny = (...classes: readonly (abstract new (...args: any[]) => Error)[]) => {
+  return (error: unknown) => classes.some((errorClass) => error instanceof errorClass);
 };

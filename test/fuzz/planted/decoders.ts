@@ -2,7 +2,7 @@
 
 export class PlantedRefusal extends Error {}
 
-/** Throws what it never promised, behind two comparisons. */
+/** Throws an undeclared error after two comparisons. */
 export function throwsUndeclared(bytes: Buffer): number {
   if (bytes.length < 4) throw new PlantedRefusal('short');
   if (bytes[1] === 0xc3) {
@@ -38,7 +38,7 @@ export function takesTooMuch(bytes: Buffer): { readonly admin: boolean } {
   return { admin: false };
 }
 
-/** Keeps every promise. */
+/** Satisfies all invariants. */
 export function readPlanted(bytes: Buffer): { readonly token: string } {
   let value: unknown;
   try {

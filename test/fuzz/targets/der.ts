@@ -17,29 +17,29 @@ import { assertIssuingLocation } from '../../../domain/formats/mdoc/driving-lice
 import { subjectNames } from '../../../domain/keys/certificate-subject.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { NOW } from '../constants.ts';
-import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
+import { ensure, isInstanceOfAny, neverExpected, type Target } from '../engine/target.ts';
 import { DER_WORDS, KEYS, seed, text } from './seeds.ts';
 
 const certificates = [seed('certificate'), seed('certificate-server')];
-const authority = parsePemCertificates(text(seed('certificates')))?.[1] ?? '';
-const known = new Set(certificates.map((der) => der.toString('base64')));
-const expected = oneOf(DerError);
+const caCertificate = parsePemCertificates(text(seed('certificates')))?.[1] ?? '';
+const knownCertificates = new Set(certificates.map((der) => der.toString('base64')));
+const expected = isInstanceOfAny(DerError);
 
 function certificate(der: Buffer): void {
-  const read = parseCertificate(der);
-  if (read === undefined) return;
+  const parsed = parseCertificate(der);
+  if (parsed === undefined) return;
   const x509 = new X509Certificate(der);
-  promise(read.notBefore.getTime() === x509.validFromDate.getTime(), 'the beginning is what OpenSSL reads');
-  promise(read.notAfter.getTime() === x509.validToDate.getTime(), 'the end is what OpenSSL reads');
-  promise(read.x509.raw.equals(der), 'all of the bytes are the certificate');
-  if (read.basicConstraints !== undefined) promise(read.basicConstraints.ca || !x509.ca, 'who is no CA is none');
+  ensure(parsed.notBefore.getTime() === x509.validFromDate.getTime(), 'the beginning is what OpenSSL reads');
+  ensure(parsed.notAfter.getTime() === x509.validToDate.getTime(), 'the end is what OpenSSL reads');
+  ensure(parsed.x509.raw.equals(der), 'all of the bytes are the certificate');
+  if (parsed.basicConstraints !== undefined) ensure(parsed.basicConstraints.ca || !x509.ca, 'who is no CA is none');
   const base64 = der.toString('base64');
   subjectLocation(base64);
   subjectNames(base64);
   checkPlace(base64);
   const profile = { purpose: 'mdoc', haip: true } as const;
-  const verdict = new NodeCertificates().verifyChain([base64], [{ certificate: authority }], NOW, profile);
-  promise(!verdict.trusted || known.has(base64), 'no certificate is trusted that nobody issued');
+  const chainResult = new NodeCertificates().verifyChain([base64], [{ certificate: caCertificate }], NOW, profile);
+  ensure(!chainResult.trusted || knownCertificates.has(base64), 'no certificate is trusted that nobody issued');
 }
 
 function checkPlace(base64: string): void {
@@ -53,12 +53,12 @@ function checkPlace(base64: string): void {
 const name = parseElements(parseElement(seed('certificate-server')).content)[0]?.content ?? Buffer.alloc(0);
 const subjects = parseElements(name).filter(({ tag }) => tag === 0x30);
 
-function times(input: Buffer): void {
+function parseTimes(input: Buffer): void {
   const [tag = 0, ...content] = input;
   const time = parseTime({ tag, content: Buffer.from(content) });
-  promise(!Number.isNaN(time.getTime()), 'a time can be compared');
-  const written = time.toISOString().replaceAll(/[-:T]|\.000/g, '');
-  promise(written.endsWith(Buffer.from(content).toString('latin1')), 'a time is the one that stands there');
+  ensure(!Number.isNaN(time.getTime()), 'a time can be compared');
+  const formattedTime = time.toISOString().replaceAll(/[-:T]|\.000/g, '');
+  ensure(formattedTime.endsWith(Buffer.from(content).toString('latin1')), 'a time is the one that stands there');
 }
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -68,26 +68,26 @@ const signature = sign('sha256', Buffer.from('text'), { key: privateKey, dsaEnco
 
 function ecdsa(raw: Buffer): void {
   if (raw.length === 64) {
-    promise(rawSignature(derSignature(raw), 32).equals(raw), 'either form is made of the other');
+    ensure(rawSignature(derSignature(raw), 32).equals(raw), 'either form is made of the other');
     const isGood = verify('sha256', Buffer.from('text'), { key: publicKey, dsaEncoding: 'ieee-p1363' }, raw);
-    promise(signatures.verify(jwk, 'text', raw) === isGood, 'OpenSSL says the same of both forms');
+    ensure(signatures.verify(jwk, 'text', raw) === isGood, 'OpenSSL says the same of both forms');
   }
-  promise(raw.length === 64 || !signatures.verify(jwk, 'text', raw), 'a signature has the length of its curve');
+  ensure(raw.length === 64 || !signatures.verify(jwk, 'text', raw), 'a signature has the length of its curve');
 }
 
 function pem(input: Buffer): void {
-  const read = parsePemCertificates(text(input));
-  if (read === undefined) return;
-  promise(read.length > 0 && read.length <= 10, 'no more than a chain is read');
-  promise(parsePemCertificates(writePemCertificates(read))?.join() === read.join(), 'what is written is read as it was');
+  const parsed = parsePemCertificates(text(input));
+  if (parsed === undefined) return;
+  ensure(parsed.length > 0 && parsed.length <= 10, 'no more than a chain is read');
+  ensure(parsePemCertificates(writePemCertificates(parsed))?.join() === parsed.join(), 'what is written is read as it was');
 }
 
 function revocationList(input: Buffer): void {
   const list = parseCrl(input);
-  promise(list.thisUpdate <= list.nextUpdate || list.nextUpdate < list.thisUpdate, 'times can be compared');
+  ensure(list.thisUpdate <= list.nextUpdate || list.nextUpdate < list.thisUpdate, 'times can be compared');
   const entries = new RevokedEntries(list.entries);
-  const found = entries.find(Buffer.from([1, 2, 3, 2]));
-  promise(found === undefined || entries.count > 0, 'nobody stands on an empty list');
+  const revokedEntry = entries.find(Buffer.from([1, 2, 3, 2]));
+  ensure(revokedEntry === undefined || entries.count > 0, 'nobody stands on an empty list');
 }
 
 const ocspIssuer = parseCertificate(seed('ocsp-issuer'));
@@ -98,15 +98,15 @@ function ocspAnswer(input: Buffer): void {
   if (ocspIssuer === undefined) return;
   const answer = parseOcspResponse(input, ocspIssuer, ocspSubject);
   if (answer === undefined) return;
-  const isKnown = ocspSeeds.some((known) => known.includes(answer.toBeSigned));
+  const isSeed = ocspSeeds.some((seedText) => seedText.includes(answer.toBeSigned));
   const isSigned = new NodeCertificates().hasSigned(seed('ocsp-issuer').toString('base64'), answer);
-  promise(!isSigned || isKnown, 'no answer is signed that nobody gave');
+  ensure(!isSigned || isSeed, 'no answer is signed that nobody gave');
 }
 
 export const DER: readonly Target[] = [
   { name: 'ocsp-answer', expected, seeds: ocspSeeds, dictionary: DER_WORDS, decode: ocspAnswer },
   { name: 'revocation-list', expected, seeds: [seed('crl'), seed('crl-empty')], dictionary: DER_WORDS, decode: revocationList },
-  { name: 'certificate', expected: nothing, seeds: certificates, dictionary: DER_WORDS, decode: certificate },
+  { name: 'certificate', expected: neverExpected, seeds: certificates, dictionary: DER_WORDS, decode: certificate },
   {
     name: 'certificate-place',
     expected,
@@ -116,7 +116,7 @@ export const DER: readonly Target[] = [
   },
   {
     name: 'document-signer',
-    expected: oneOf(Refusal),
+    expected: isInstanceOfAny(Refusal),
     seeds: certificates,
     dictionary: DER_WORDS,
     decode: (input) => parseDocumentSigner(input.toString('base64')),
@@ -124,10 +124,10 @@ export const DER: readonly Target[] = [
   {
     name: 'distinguished-name',
     expected,
-    seeds: subjects.map(({ encoded: whole }) => whole),
+    seeds: subjects.map(({ encoded: encoding }) => encoding),
     dictionary: DER_WORDS,
     decode: (input) => {
-      promise(typeof formatName(input) === 'string', 'a name has a text');
+      ensure(typeof formatName(input) === 'string', 'a name has a text');
       attributesOf(input, '2.5.4.6');
     },
   },
@@ -137,10 +137,10 @@ export const DER: readonly Target[] = [
     seeds: certificates,
     dictionary: DER_WORDS,
     decode: (input) => {
-      const { content, encoded: whole } = parseElement(input);
-      promise(whole.equals(input), 'an element is all of its bytes');
+      const { content, encoded: encoding } = parseElement(input);
+      ensure(encoding.equals(input), 'an element is all of its bytes');
       const inner = parseElements(content);
-      promise(Buffer.concat(inner.map((one) => one.encoded)).equals(content), 'elements stand side by side');
+      ensure(Buffer.concat(inner.map((element) => element.encoded)).equals(content), 'elements stand side by side');
     },
   },
   {
@@ -155,18 +155,18 @@ export const DER: readonly Target[] = [
     expected,
     seeds: ['\x17260101000000Z', '\x1820500101000000Z', '\x17500229235959Z'],
     dictionary: ['Z', '+0000', '.0', '99', '0229', '2400', '60'],
-    decode: times,
+    decode: parseTimes,
   },
   {
     name: 'ecdsa-signature',
-    expected: nothing,
+    expected: neverExpected,
     seeds: [signature, Buffer.alloc(64, 255), Buffer.alloc(64)],
     dictionary: [Buffer.alloc(32)],
     decode: ecdsa,
   },
   {
     name: 'pem',
-    expected: nothing,
+    expected: neverExpected,
     seeds: [seed('certificates')],
     dictionary: ['-----BEGIN CERTIFICATE-----', '-----END CERTIFICATE-----', '\r\n', '\t', '='],
     decode: pem,

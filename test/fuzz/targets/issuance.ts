@@ -7,25 +7,25 @@ import { assertJwtProofClaims, parseJwtProof } from '../../../domain/issuance/pr
 import { Failure } from '../../../domain/shared/failure.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { AUDIENCE, NOW } from '../constants.ts';
-import { oneOf, promise, type Target } from '../engine/target.ts';
+import { ensure, isInstanceOfAny, type Target } from '../engine/target.ts';
 import { JOSE_WORDS, JSON_WORDS, KEYS, seed, text } from './seeds.ts';
 
 const signatures = new NodeSignatures();
-const expected = oneOf(Failure);
+const expected = isInstanceOfAny(Failure);
 const proofs = ['proof', 'proof-attested'].map((name) => text(seed(name)));
 const goodAttestation = text(seed('key-attestation'));
 
 function proof(input: Buffer): void {
-  const opened = parseJwtProof(text(input));
-  const isSigned = signatures.verify(opened.key, opened.signingInput, opened.signature);
-  assertJwtProofClaims(opened, { audience: AUDIENCE, clientId: 'wallet', now: NOW });
-  promise(!isSigned || proofs.includes(text(input)), 'nothing verifies that nobody signed');
+  const parsedProof = parseJwtProof(text(input));
+  const isSigned = signatures.verify(parsedProof.key, parsedProof.signingInput, parsedProof.signature);
+  assertJwtProofClaims(parsedProof, { audience: AUDIENCE, clientId: 'wallet', now: NOW });
+  ensure(!isSigned || proofs.includes(text(input)), 'nothing verifies that nobody signed');
 }
 
 function keyAttestation(input: Buffer): void {
   const { jws } = parseKeyAttestation(text(input));
   const isSigned = signatures.verify(KEYS.issuer, jws.signingInput, jws.signature);
-  promise(!isSigned || text(input) === goodAttestation, 'nothing verifies that nobody signed');
+  ensure(!isSigned || text(input) === goodAttestation, 'nothing verifies that nobody signed');
   const levels = { key_storage: ['iso_18045_high'] } as never;
   assertKeyAttestationClaims(jws.payload, { proofType: 'jwt', levels, now: NOW });
 }
@@ -38,8 +38,8 @@ function credentialRequest(input: Buffer): void {
   if (!isJsonObject(body)) return;
   const find = (id: string) => (id === 'pid' ? (configuration as never) : undefined);
   resolveConfiguration(body, token as never, find);
-  const read = parseProofs(body, configuration as never, 3);
-  promise(read !== undefined && read.texts.length <= 3, 'no more proofs are read than a batch has');
+  const parsedProofs = parseProofs(body, configuration as never, 3);
+  ensure(parsedProofs !== undefined && parsedProofs.texts.length <= 3, 'no more proofs are read than a batch has');
   parseResponseEncryption(body, { use: 'optional', encrypted: true } as never);
 }
 

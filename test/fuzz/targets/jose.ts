@@ -10,38 +10,38 @@ import {
 import { decodeBase64url, encodeBase64url } from '../../../domain/shared/base64url.ts';
 import { decodeJson } from '../../../domain/shared/json.ts';
 import { isOnCurve, parsePublicJwk, SIGNING_ALGORITHMS, thumbprint } from '../../../domain/shared/jwk.ts';
-import { nothing, promise, type Target } from '../engine/target.ts';
+import { ensure, neverExpected, type Target } from '../engine/target.ts';
 import { JOSE_WORDS, KEYS, seed, text } from './seeds.ts';
 
 const signatures = new NodeSignatures();
 const encryption = new NodeEncryption();
-const signed = ['status-jwt', 'trust-list', 'foreign-token'].map(seed);
-const signedInputs = new Set(signed.map((jws) => text(jws).slice(0, text(jws).lastIndexOf('.'))));
+const signedSeeds = ['status-jwt', 'trust-list', 'foreign-token'].map(seed);
+const signedInputs = new Set(signedSeeds.map((jws) => text(jws).slice(0, text(jws).lastIndexOf('.'))));
 
 function compactJws(input: Buffer): void {
   const jws = parseCompactJws(text(input));
   if (jws === undefined) return;
   const { header, payload, signingInput, signature } = jws;
-  promise(joinCompact(signingInput, signature) === text(input), 'a JWS is written as it was read');
-  const [first = '', second = ''] = signingInput.split('.');
-  for (const [part, value] of [[first, header] as const, [second, payload] as const]) {
-    const own = JSON.stringify(JSON.parse(Buffer.from(part, 'base64url').toString()));
-    promise(own === JSON.stringify(value), 'JSON means what it means to everybody');
+  ensure(joinCompact(signingInput, signature) === text(input), 'a JWS is written as it was read');
+  const [headerPart = '', payloadPart = ''] = signingInput.split('.');
+  for (const [encodedPart, value] of [[headerPart, header] as const, [payloadPart, payload] as const]) {
+    const reencoded = JSON.stringify(JSON.parse(Buffer.from(encodedPart, 'base64url').toString()));
+    ensure(reencoded === JSON.stringify(value), 'JSON means what it means to everybody');
   }
-  const verdict = parseAlgorithm(header, SIGNING_ALGORITHMS);
-  if (Object.hasOwn(header, 'crit')) promise(verdict.fault !== undefined, 'no critical extension is passed over');
+  const algorithm = parseAlgorithm(header, SIGNING_ALGORITHMS);
+  if (Object.hasOwn(header, 'crit')) ensure(algorithm.fault !== undefined, 'no critical extension is passed over');
   supportsCriticalParameters(header, ['b64']);
   parseX5c(header);
   if (signatures.verify(KEYS.issuer, signingInput, signature)) {
-    promise(signedInputs.has(signingInput), 'nothing verifies that nobody signed');
+    ensure(signedInputs.has(signingInput), 'nothing verifies that nobody signed');
   }
 }
 
 function publicKey(input: Buffer): void {
   const key = parsePublicJwk(decodeJson(encodeBase64url(input)));
   if (key === undefined) return;
-  promise(!('d' in key) && !('k' in key), 'no private member is kept');
-  promise(thumbprint(key).length === 43, 'a key has a thumbprint');
+  ensure(!('d' in key) && !('k' in key), 'no private member is kept');
+  ensure(thumbprint(key).length === 43, 'a key has a thumbprint');
   isOnCurve(key);
   signatures.verify(key, 'text', Buffer.alloc(key.crv === 'P-384' ? 96 : key.crv === 'P-521' ? 132 : 64, 1));
 }
@@ -50,20 +50,20 @@ const plaintexts = new Set(['jwe', 'jwe-deflated'].map((name) => encryption.decr
 
 function jwe(input: Buffer): void {
   const [message = '', inflates] = text(input).split('\n');
-  const plain = encryption.decrypt(message, KEYS.encryption, { inflate: inflates === undefined });
-  if (plain !== undefined) promise(plaintexts.has(plain), 'nothing decrypts that was changed on its way');
+  const plaintext = encryption.decrypt(message, KEYS.encryption, { inflate: inflates === undefined });
+  if (plaintext !== undefined) ensure(plaintexts.has(plaintext), 'nothing decrypts that was changed on its way');
 }
 
 function base64url(input: Buffer): void {
   const bytes = decodeBase64url(text(input));
-  if (bytes !== undefined) promise(encodeBase64url(bytes) === text(input), 'a value has one spelling');
+  if (bytes !== undefined) ensure(encodeBase64url(bytes) === text(input), 'a value has one spelling');
 }
 
 export const JOSE: readonly Target[] = [
-  { name: 'compact-jws', expected: nothing, seeds: [...signed, seed('proof')], dictionary: JOSE_WORDS, decode: compactJws },
+  { name: 'compact-jws', expected: neverExpected, seeds: [...signedSeeds, seed('proof')], dictionary: JOSE_WORDS, decode: compactJws },
   {
     name: 'public-jwk',
-    expected: nothing,
+    expected: neverExpected,
     seeds: [
       JSON.stringify(KEYS.issuer),
       '{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}',
@@ -74,10 +74,10 @@ export const JOSE: readonly Target[] = [
   },
   {
     name: 'jwe',
-    expected: nothing,
+    expected: neverExpected,
     seeds: [seed('jwe'), seed('jwe-deflated'), `${text(seed('jwe'))}\nplain`],
     dictionary: [...JOSE_WORDS, 'epk', 'enc', 'zip', 'DEF', 'A128GCM', 'A256GCM', 'ECDH-ES', 'apu', 'apv', 'cty'],
     decode: jwe,
   },
-  { name: 'base64url', expected: nothing, seeds: ['', 'AA', 'AAA', 'AAAA', '_-8'], dictionary: ['=', '+', '/'], decode: base64url },
+  { name: 'base64url', expected: neverExpected, seeds: ['', 'AA', 'AAA', 'AAAA', '_-8'], dictionary: ['=', '+', '/'], decode: base64url },
 ];

@@ -6,63 +6,63 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import { canonicalJson, isJsonObject, isMemberName, isText, parseJson } from '../../../domain/shared/json.ts';
 import { describeJsonProblem } from '../../../domain/shared/json-fault.ts';
 import { parseWebAddress } from '../../../domain/shared/web-address.ts';
-import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
+import { ensure, isInstanceOfAny, neverExpected, type Target } from '../engine/target.ts';
 import { JSON_WORDS, text } from './seeds.ts';
 
 function json(input: Buffer): void {
-  const whole = text(input);
-  const value = parseJson(whole);
-  const usual = parsed(whole);
+  const documentText = text(input);
+  const value = parseJson(documentText);
+  const usual = parsed(documentText);
   if (value !== undefined) {
-    promise(usual !== undefined && isDeepStrictEqual(value, usual.value), 'JSON means what it means to everybody');
-    promise(isSound(value, 0), 'what is refused is refused wherever it stands');
-    promise(isDeepStrictEqual(parseJson(canonicalJson(value)), canonicalForm(value)), 'what is written is read as it was');
-    parseJson(whole, 32, 5);
+    ensure(usual !== undefined && isDeepStrictEqual(value, usual.value), 'JSON means what it means to everybody');
+    ensure(isSound(value, 0), 'what is refused is refused wherever it stands');
+    ensure(isDeepStrictEqual(parseJson(canonicalJson(value)), canonicalForm(value)), 'what is written is read as it was');
+    parseJson(documentText, 32, 5);
     return;
   }
-  promise(!describeJsonProblem(whole).startsWith('must be one complete'), 'what is refused is refused for one reason');
-  if (usual !== undefined && JSON.stringify(usual.value) === whole) {
+  ensure(!describeJsonProblem(documentText).startsWith('must be one complete'), 'what is refused is refused for one reason');
+  if (usual !== undefined && JSON.stringify(usual.value) === documentText) {
     // There are no two readings of what JSON.stringify writes.
-    promise(!isSound(usual.value, 0), 'sound JSON is read');
+    ensure(!isSound(usual.value, 0), 'sound JSON is read');
   }
 }
 
 const canonicalForm = (value: unknown): unknown => JSON.parse(canonicalJson(value));
 
-function parsed(whole: string): { readonly value: unknown } | undefined {
+function parsed(documentText: string): { readonly value: unknown } | undefined {
   try {
-    return { value: JSON.parse(whole) };
+    return { value: JSON.parse(documentText) };
   } catch {
     return undefined;
   }
 }
 
-/** By walking what was read, where the reader walks what stands there. */
+/** Walks the parsed value, while the parser walks the text. */
 function isSound(value: unknown, depth: number, parent?: string): boolean {
   if (typeof value === 'string') return isText(value);
   if (typeof value !== 'object' || value === null) return true;
   if (depth >= 32) return false;
-  const members = Array.isArray(value) ? value.map((member) => ['', member] as const) : Object.entries(value);
+  const properties = Array.isArray(value) ? value.map((property) => ['', property] as const) : Object.entries(value);
   const inner = (name: string) => (Array.isArray(value) ? undefined : name);
-  return members.every(([name, member]) => isMemberName(name, parent) && isText(name) && isSound(member, depth + 1, inner(name)));
+  return properties.every(([name, property]) => isMemberName(name, parent) && isText(name) && isSound(property, depth + 1, inner(name)));
 }
 
 /** The first character says which of both it is. */
 function configuration(input: Buffer): void {
   const format = input[0] === 0x6a ? 'json' : 'yaml';
-  const read = parseDocumentText(input.subarray(1), format);
-  if ('fault' in read) {
-    promise(read.fault.length < 300, 'a fault says where and quotes nothing');
+  const parsedDocument = parseDocumentText(input.subarray(1), format);
+  if ('fault' in parsedDocument) {
+    ensure(parsedDocument.fault.length < 300, 'a fault says where and quotes nothing');
     return;
   }
-  promise(isSound(read.value, 0), 'text is text and names are names');
-  const { value, used } = fillPlaceholders(read.value, { SECRET: 'very-secret-value', NAME: 'x', EMPTY: '' }, []);
-  const shown = withoutValues(JSON.stringify(value), used);
-  promise(!used.has('SECRET') || !shown.includes('very-secret-value'), 'no value is shown');
+  ensure(isSound(parsedDocument.value, 0), 'text is text and names are names');
+  const { value, used } = fillPlaceholders(parsedDocument.value, { SECRET: 'very-secret-value', NAME: 'x', EMPTY: '' }, []);
+  const redacted = withoutValues(JSON.stringify(value), used);
+  ensure(!used.has('SECRET') || !redacted.includes('very-secret-value'), 'no value is shown');
 }
 
 /** A placeholder of a configuration file. */
-const filled = (inside: string) => `$\{${inside}}`;
+const makePlaceholder = (placeholderName: string) => `$\{${placeholderName}}`;
 
 const validator = new AjvSchemaValidator();
 
@@ -99,23 +99,23 @@ const schemas = [
 export const JSON_TARGETS: readonly Target[] = [
   {
     name: 'json',
-    expected: nothing,
+    expected: neverExpected,
     seeds: ['{"a":[1,2.5,-3e2,"x\\u00e9\\n",null,true,{"b":{}}],"c":"\u{1f600}"}', '[9007199254740991,1e21,0.1]', '"x"', ' { "a" : 1 } '],
     dictionary: JSON_WORDS,
     decode: json,
   },
   {
     name: 'configuration-files',
-    expected: nothing,
+    expected: neverExpected,
     seeds: [
-      `j{"a":"${filled('NAME')}","b":"${filled('MISSING:default')} $${filled('x')}","c":["${filled('SECRET')}"]}`,
-      `ya: &x [1, two, 2020-01-01]\nb: *x\nc: |\n  text ${filled('NAME')}\nd: {e: "${filled('SECRET')}", f: ~}\n? g\n: 0x10\n`,
+      `j{"a":"${makePlaceholder('NAME')}","b":"${makePlaceholder('MISSING:default')} $${makePlaceholder('x')}","c":["${makePlaceholder('SECRET')}"]}`,
+      `ya: &x [1, two, 2020-01-01]\nb: *x\nc: |\n  text ${makePlaceholder('NAME')}\nd: {e: "${makePlaceholder('SECRET')}", f: ~}\n? g\n: 0x10\n`,
       'y- a\n- b\n',
     ],
     dictionary: [
       ...JSON_WORDS,
       '${',
-      filled('NAME'),
+      makePlaceholder('NAME'),
       '${EMPTY:',
       '$${',
       '}',
@@ -141,8 +141,8 @@ export const JSON_TARGETS: readonly Target[] = [
   },
   {
     name: 'json-schema',
-    expected: oneOf(Failure),
-    seeds: schemas.map((one) => JSON.stringify({ schema: one, document: { a: 'ab', list: [1, 'x'], next: { next: {} } } })),
+    expected: isInstanceOfAny(Failure),
+    seeds: schemas.map((schemaSeed) => JSON.stringify({ schema: schemaSeed, document: { a: 'ab', list: [1, 'x'], next: { next: {} } } })),
     dictionary: [
       ...[
         '$ref',
@@ -176,12 +176,12 @@ export const JSON_TARGETS: readonly Target[] = [
   },
   {
     name: 'web-address',
-    expected: nothing,
+    expected: neverExpected,
     seeds: ['https://a.example/path?x#y', 'http://[::1]:80/'],
     dictionary: ['https:', 'http:', '//', '@', ':', '%00', '\\', '#', 'xn--', '.', '\t'],
     decode: (input) => {
       const url = parseWebAddress(text(input));
-      if (url !== undefined) promise(url.username === '' && url.password === '', 'an address has no password');
+      if (url !== undefined) ensure(url.username === '' && url.password === '', 'an address has no password');
     },
   },
 ];

@@ -16,11 +16,11 @@ import { Failure } from '../../../domain/shared/failure.ts';
 import { parseJson } from '../../../domain/shared/json.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { NOW, TRANSCRIPT } from '../constants.ts';
-import { oneOf, promise, type Target } from '../engine/target.ts';
+import { ensure, isInstanceOfAny, type Target } from '../engine/target.ts';
 import { CBOR_WORDS, KEYS, seed, text } from './seeds.ts';
 
 const signatures = new NodeSignatures();
-const expected = oneOf(Refusal);
+const expected = isInstanceOfAny(Refusal);
 const ALWAYS = { notBefore: new Date(0), notAfter: new Date(8.64e15) };
 const NOTHING = Buffer.alloc(0);
 
@@ -34,31 +34,34 @@ function readAll(input: Buffer) {
   const key = parseCoseKey(mso.deviceKey);
   if (key === undefined || deviceSigned === undefined) return undefined;
   const { nameSpaces, auth } = deviceSigned;
-  const own = parseDeviceElements(nameSpaces, mso.authorizations);
+  const deviceElements = parseDeviceElements(nameSpaces, mso.authorizations);
   if (auth === undefined || auth === 'mac') return undefined;
   const toVerify = sigStructure(issuerAuth.protectedBytes, payload);
   const device = sigStructure(auth.protectedBytes, deviceAuthenticationBytes(TRANSCRIPT, docType, nameSpaces));
   const isAccepted = signatures.verify(KEYS.issuer, toVerify, issuerAuth.signature) && signatures.verify(key, device, auth.signature);
-  return { isAccepted, docType, elements, own };
+  return { isAccepted, docType, elements, own: deviceElements };
 }
 
-const good = ['mdoc', 'mdoc-device-elements'].map((name) => readAll(seed(name)));
+const validReads = ['mdoc', 'mdoc-device-elements'].map((name) => readAll(seed(name)));
 
 function response(input: Buffer): void {
-  const read = readAll(input);
-  if (read?.isAccepted !== true) return;
-  // Elements may be left out; nobody can add or change any.
-  const isGood = good.some(
-    (one) => one?.docType === read.docType && isDeepStrictEqual(one.own, read.own) && holdsAll(one.elements, read.elements),
+  const parsed = readAll(input);
+  if (parsed?.isAccepted !== true) return;
+  // Elements may be omitted, but not added or changed.
+  const isGood = validReads.some(
+    (candidate) =>
+      candidate?.docType === parsed.docType &&
+      isDeepStrictEqual(candidate.own, parsed.own) &&
+      containsAll(candidate.elements, parsed.elements),
   );
-  promise(isGood, 'a response that was changed is not accepted');
+  ensure(isGood, 'a response that was changed is not accepted');
 }
 
 type NameSpaces = ReturnType<typeof verifyItems>;
 
-function holdsAll(whole: NameSpaces, part: NameSpaces): boolean {
-  return Object.entries(part).every(([namespace, elements]) =>
-    Object.entries(elements).every(([name, value]) => isDeepStrictEqual(whole[namespace]?.[name], value)),
+function containsAll(allNames: NameSpaces, partNames: NameSpaces): boolean {
+  return Object.entries(partNames).every(([namespace, elements]) =>
+    Object.entries(elements).every(([name, value]) => isDeepStrictEqual(allNames[namespace]?.[name], value)),
   );
 }
 
@@ -70,15 +73,18 @@ function items(input: Buffer): void {
   const encoded = new Map<string, readonly EncodedCbor[]>();
   for (const [name, list] of nameSpaces) {
     if (typeof name !== 'string' || !isArray(list)) return;
-    const own = list.filter((item) => item instanceof EncodedCbor);
-    encoded.set(name, own);
-    digests.set(name, new Map(own.map(({ content, encoded: whole }) => [idOf(content), hash('sha256', whole, 'buffer')])));
+    const encodedItems = list.filter((item) => item instanceof EncodedCbor);
+    encoded.set(name, encodedItems);
+    digests.set(
+      name,
+      new Map(encodedItems.map(({ content, encoded: itemBytes }) => [digestIdOf(content), hash('sha256', itemBytes, 'buffer')])),
+    );
   }
   const mso = { hashName: 'sha256', valueDigests: digests } as never;
   verifyItems(encoded, mso);
 }
 
-function idOf(content: Buffer): number {
+function digestIdOf(content: Buffer): number {
   try {
     const item = decodeCbor(content);
     return isMap(item) ? Number(item.get('digestID')) : -1;
@@ -87,26 +93,32 @@ function idOf(content: Buffer): number {
   }
 }
 
-const opened = ['mdoc', 'mdoc-device-elements'].map((name) => parseDeviceResponse(text(seed(name))));
+const parsedSeeds = ['mdoc', 'mdoc-device-elements'].map((name) => parseDeviceResponse(text(seed(name))));
 const authorizations = { nameSpaces: new Set(['own']), dataElements: new Map([['other', new Set(['hash'])]]) };
 const confirming = { namespace: 'own', element: 'hash', text: 'e30', algorithms: ['sha-256', 'other'], required: false };
 
 function deviceElements(input: Buffer): void {
   const elements = parseDeviceElements(embed(input), authorizations);
   const allowed = Object.entries(elements).every(
-    ([namespace, own]) => namespace === 'own' || Object.keys(own).every((name) => namespace === 'other' && name === 'hash'),
+    ([namespace, elements]) => namespace === 'own' || Object.keys(elements).every((name) => namespace === 'other' && name === 'hash'),
   );
-  promise(allowed, 'a device shows no element that the issuer did not allow');
+  ensure(allowed, 'a device shows no element that the issuer did not allow');
   verifyDeviceTransactionData(elements, [confirming]);
 }
 
 export const MDOC: readonly Target[] = [
   { name: 'mdoc', expected, seeds: [seed('mdoc'), seed('mdoc-device-elements')], dictionary: CBOR_WORDS, decode: response },
-  { name: 'mdoc-items', expected, seeds: opened.map((one) => encodeCbor(one.items)), dictionary: CBOR_WORDS, decode: items },
+  {
+    name: 'mdoc-items',
+    expected,
+    seeds: parsedSeeds.map((parsedSeed) => encodeCbor(parsedSeed.items)),
+    dictionary: CBOR_WORDS,
+    decode: items,
+  },
   {
     name: 'mso',
     expected,
-    seeds: opened.map(({ issuerAuth }) => issuerAuth.payload ?? NOTHING),
+    seeds: parsedSeeds.map(({ issuerAuth }) => issuerAuth.payload ?? NOTHING),
     dictionary: [...CBOR_WORDS, 'SHA-512', 'SHA-384', '1.0', '2.0', 'expectedUpdate', 'status', 'keyAuthorizations'],
     decode: (input) => {
       const { validity, deviceKey } = parseMso(input);
@@ -117,13 +129,13 @@ export const MDOC: readonly Target[] = [
   {
     name: 'mdoc-device-elements',
     expected,
-    seeds: opened.map(({ deviceSigned }) => deviceSigned?.nameSpaces.content ?? NOTHING),
+    seeds: parsedSeeds.map(({ deviceSigned }) => deviceSigned?.nameSpaces.content ?? NOTHING),
     dictionary: [...CBOR_WORDS, 'own', 'other', 'hash'],
     decode: deviceElements,
   },
   {
     name: 'mdoc-element-values',
-    expected: oneOf(Failure),
+    expected: isInstanceOfAny(Failure),
     seeds: [
       '"1980-01-01"',
       '{"birth_date":"1980-01-01","portrait":"_9j_4A"}',

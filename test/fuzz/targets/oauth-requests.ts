@@ -13,10 +13,10 @@ import { parseTokenRequest } from '../../../domain/oauth/token-request.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { AUDIENCE, NOW } from '../constants.ts';
-import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
+import { ensure, isInstanceOfAny, neverExpected, type Target } from '../engine/target.ts';
 import { attempt, JOSE_WORDS, text } from './seeds.ts';
 
-const expected = oneOf(Failure);
+const expected = isInstanceOfAny(Failure);
 const configurations = [
   { id: 'pid', scope: 'pid' },
   { id: 'mdl', scope: 'mdl' },
@@ -54,7 +54,7 @@ const FORM_WORDS = [
 function forms(input: Buffer): void {
   const form = readForm(text(input));
   for (const [name, value] of Object.entries(form)) {
-    promise(new URLSearchParams(text(input)).getAll(name).join() === value, 'a parameter is what was sent');
+    ensure(new URLSearchParams(text(input)).getAll(name).join() === value, 'a parameter is what was sent');
   }
   attempt(() => parseAuthorizationRequest(form, { issuer: AUDIENCE, configurations }));
   attempt(() => parseTokenRequest(form, 'chained' as never, 'https://issuer.example/acme'));
@@ -65,7 +65,7 @@ function forms(input: Buffer): void {
 }
 
 const key = createSecretKey(Buffer.alloc(32, 1));
-const own = [
+const ownFields = [
   createRefreshToken(key, 't', { grantId: 'a'.repeat(20), generation: 3 }),
   createChallenge(key, 't', 'c_nonce', NOW, Buffer.alloc(10, 2)),
   `${'a'.repeat(20)}.${'b'.repeat(24)}`,
@@ -74,7 +74,7 @@ const own = [
 function ownTokens(input: Buffer): void {
   const token = text(input);
   const isOurs = parseRefreshToken([key], 't', token) !== undefined || parseChallenge([key], 't', 'c_nonce', NOW, token) !== undefined;
-  promise(!isOurs || own.includes(token), 'nobody makes tokens of this service');
+  ensure(!isOurs || ownFields.includes(token), 'nobody makes tokens of this service');
   parseHandle(token);
 }
 
@@ -106,10 +106,10 @@ export const OAUTH_REQUESTS: readonly Target[] = [
     dictionary: FORM_WORDS,
     decode: forms,
   },
-  { name: 'own-tokens', expected: nothing, seeds: own, dictionary: ['.', '0', '-', '_'], decode: ownTokens },
+  { name: 'own-tokens', expected: neverExpected, seeds: ownFields, dictionary: ['.', '0', '-', '_'], decode: ownTokens },
   {
     name: 'access-token-payload',
-    expected: nothing,
+    expected: neverExpected,
     seeds: [JSON.stringify(payload), JSON.stringify({ ...payload, authorization_details: [{ credential_configuration_id: 'pid' }] })],
     dictionary: [...JOSE_WORDS, ...Object.keys(payload), 'authorization_details', `${AUDIENCE}/chained-as`],
     decode: (input) => {
@@ -119,7 +119,7 @@ export const OAUTH_REQUESTS: readonly Target[] = [
   },
   {
     name: 'server-metadata',
-    expected: nothing,
+    expected: neverExpected,
     seeds: [JSON.stringify(metadata)],
     dictionary: [...Object.keys(metadata), 'http://', 'https://', '#', '?', '\\', '@', ':0'],
     decode: (input) => {
@@ -128,7 +128,7 @@ export const OAUTH_REQUESTS: readonly Target[] = [
       const read = parseServerMetadata(document, metadata.issuer);
       if (typeof read === 'string') return;
       for (const address of [read.authorizationEndpoint, read.tokenEndpoint, read.jwksUri]) {
-        promise(address === undefined || new URL(address).protocol === 'https:', 'no address is weaker than the issuer');
+        ensure(address === undefined || new URL(address).protocol === 'https:', 'no address is weaker than the issuer');
       }
       metadataAddresses(String(document['token_endpoint']));
     },

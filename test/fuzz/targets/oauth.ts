@@ -9,11 +9,11 @@ import { assertIdTokenClaims } from '../../../domain/oauth/id-token.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import { isJsonObject, parseJson } from '../../../domain/shared/json.ts';
 import { AUDIENCE, NONCE, NOW } from '../constants.ts';
-import { oneOf, promise, type Target } from '../engine/target.ts';
+import { ensure, isInstanceOfAny, type Target } from '../engine/target.ts';
 import { JOSE_WORDS, KEYS, lines, seed, text } from './seeds.ts';
 
 const signatures = new NodeSignatures();
-const expected = oneOf(Failure);
+const expected = isInstanceOfAny(Failure);
 const configurations = [
   { id: 'pid', scope: 'pid' },
   { id: 'mdl', scope: 'mdl' },
@@ -24,52 +24,56 @@ function dpop(input: Buffer): void {
   const values = lines(input);
   const proof = parseDpopProof(values);
   const accepted = assertDpopProofClaims(proof, { method: 'POST', url: `${AUDIENCE}/token`, now: NOW });
-  promise(!Number.isNaN(accepted.expiresAt.getTime()), 'what is remembered is forgotten at a time');
+  ensure(!Number.isNaN(accepted.expiresAt.getTime()), 'what is remembered is forgotten at a time');
   const isSigned = signatures.verify(proof.key, proof.signingInput, proof.signature);
-  promise(!isSigned || values[0] === goodDpop, 'nothing verifies that nobody signed');
+  ensure(!isSigned || values[0] === goodDpop, 'nothing verifies that nobody signed');
 }
 
 function attestation(input: Buffer): void {
-  const [first, ...pops] = lines(input);
-  const opened = parseAttestation(first === '' || first === undefined ? [] : [first], pops, input.length % 2 === 0);
-  if (opened === undefined) return;
-  const key = instanceKeyOf(opened);
+  const [attestationLine, ...pops] = lines(input);
+  const parsedAttestation = parseAttestation(
+    attestationLine === '' || attestationLine === undefined ? [] : [attestationLine],
+    pops,
+    input.length % 2 === 0,
+  );
+  if (parsedAttestation === undefined) return;
+  const key = instanceKeyOf(parsedAttestation);
   const expectation = { audience: AUDIENCE, now: NOW, clientId: undefined, maxAgeSeconds: 600 };
-  const accepted = assertAttestationClaims(opened, key, expectation);
-  const until = accepted.proof?.expiresAt ?? NOW;
-  promise(!Number.isNaN(until.getTime()), 'what is remembered is forgotten at a time');
-  const { attestation: attested, pop } = opened;
+  const accepted = assertAttestationClaims(parsedAttestation, key, expectation);
+  const expiresAt = accepted.proof?.expiresAt ?? NOW;
+  ensure(!Number.isNaN(expiresAt.getTime()), 'what is remembered is forgotten at a time');
+  const { attestation: attested, pop } = parsedAttestation;
   const isSigned =
     signatures.verify(KEYS.issuer, attested.signingInput, attested.signature) &&
     pop !== undefined &&
     signatures.verify(key, pop.signingInput, pop.signature);
-  promise(!isSigned || text(input) === goodAttestation, 'nothing verifies that nobody signed');
+  ensure(!isSigned || text(input) === goodAttestation, 'nothing verifies that nobody signed');
 }
 
 function clientAssertion(input: Buffer): void {
   const [token = '', keys = '', type = ASSERTION_TYPE] = lines(input);
-  const opened = parseAssertion({ client_assertion: token, client_assertion_type: type });
-  if (opened === undefined) return;
-  keysFor(opened, parseJson(keys));
-  const { expiresAt } = assertAssertionClaims(opened, AUDIENCE, NOW);
-  promise(!Number.isNaN(expiresAt.getTime()), 'what is remembered is forgotten at a time');
+  const parsedAssertion = parseAssertion({ client_assertion: token, client_assertion_type: type });
+  if (parsedAssertion === undefined) return;
+  keysFor(parsedAssertion, parseJson(keys));
+  const { expiresAt } = assertAssertionClaims(parsedAssertion, AUDIENCE, NOW);
+  ensure(!Number.isNaN(expiresAt.getTime()), 'what is remembered is forgotten at a time');
 }
 
 function foreignToken(input: Buffer): void {
   const [token = '', keys = ''] = lines(input);
   unverifiedIssuer(token);
-  const opened = parseForeignToken(token, EXTERNAL_TOKEN_TYPES);
+  const parsedToken = parseForeignToken(token, EXTERNAL_TOKEN_TYPES);
   const set = parseJson(keys);
   const foreignKeys = isJsonObject(set) ? parseForeignKeys(set) : undefined;
-  if (foreignKeys !== undefined) pickForeignKey(foreignKeys, opened);
-  const claims = opened.jws.payload;
+  if (foreignKeys !== undefined) pickForeignKey(foreignKeys, parsedToken);
+  const claims = parsedToken.jws.payload;
   assertForeignClaims(claims, { issuer: 'https://as.example', audience: AUDIENCE, now: NOW });
-  const read = parseExternalToken({ type: opened.type, claims }, { credentialIssuer: AUDIENCE, configurations });
-  promise(
-    read.credentialConfigurationIds.every((id) => configurations.some((one) => one.id === id)),
+  const parsedRights = parseExternalToken({ type: parsedToken.type, claims }, { credentialIssuer: AUDIENCE, configurations });
+  ensure(
+    parsedRights.credentialConfigurationIds.every((id) => configurations.some((configuration) => configuration.id === id)),
     'no right is made up',
   );
-  assertIdTokenClaims({ algorithm: opened.algorithm, claims }, { clientId: 'wallet', nonce: NONCE, accessToken: 'token' });
+  assertIdTokenClaims({ algorithm: parsedToken.algorithm, claims }, { clientId: 'wallet', nonce: NONCE, accessToken: 'token' });
 }
 
 const rsa = { kty: 'RSA', n: Buffer.alloc(256, 255).toString('base64url'), e: 'AQAB', alg: 'RS256', use: 'sig', kid: 'one' };
@@ -86,7 +90,7 @@ export const OAUTH: readonly Target[] = [
   },
   {
     name: 'foreign-token',
-    expected: oneOf(ForeignTokenError),
+    expected: isInstanceOfAny(ForeignTokenError),
     seeds: [`${foreign}\n${keySet}`],
     dictionary: [...JOSE_WORDS, 'RS256', 'PS512', 'n', 'e', 'at_hash', 'azp', 'scope', 'authorization_details', 'locations'],
     decode: foreignToken,

@@ -10,33 +10,33 @@ import { DC_API } from '../../../domain/verification/iso-mdoc/request.ts';
 import { parseSealedResponse } from '../../../domain/verification/iso-mdoc/response.ts';
 import { parseAuthentication } from '../../../domain/verification/sca/authentication.ts';
 import { findTypeProblem, parseType } from '../../../domain/verification/type-conformance.ts';
-import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
+import { ensure, isInstanceOfAny, neverExpected, type Target } from '../engine/target.ts';
 import { CBOR_WORDS, JSON_WORDS, lines, seed, text } from './seeds.ts';
 
 /** Of the seed `mdoc`, and another one. */
 const QUERY_IDS = { 'org.iso.18013.5.1.mDL': 'license', 'eu.europa.ec.eudi.pid.1': 'pid' };
 const ASKED = { queryIds: QUERY_IDS } as never;
 
-function documentsOf(bytes: Buffer): readonly CborMap[] {
+function decodeDocuments(bytes: Buffer): readonly CborMap[] {
   const response = decodeCbor(bytes);
   const documents = isMap(response) ? response.get('documents') : undefined;
   return isArray(documents) ? documents.filter(isMap) : [];
 }
 
-/** Each document in a response of its own, as it was and under the query that asked for it. */
+/** Each document is returned in a separate response, unchanged and under the matching query. */
 function deviceResponses(input: Buffer): void {
-  const opened = parseDeviceResponses(input, ASKED);
-  if (opened.kind !== 'presentations') return;
-  const all = Object.entries(opened.vpToken as { [id: string]: string[] });
-  const sorted = documentsOf(input);
-  promise(all.flatMap(([, each]) => each).length === sorted.length, 'no document is lost');
+  const parsedResponses = parseDeviceResponses(input, ASKED);
+  if (parsedResponses.kind !== 'presentations') return;
+  const all = Object.entries(parsedResponses.vpToken as { [id: string]: string[] });
+  const sorted = decodeDocuments(input);
+  ensure(all.flatMap(([, each]) => each).length === sorted.length, 'no document is lost');
   for (const [id, presentations] of all) {
-    const own = sorted.filter((each) => QUERY_IDS[each.get('docType') as keyof typeof QUERY_IDS] === id);
+    const ownDocuments = sorted.filter((each) => QUERY_IDS[each.get('docType') as keyof typeof QUERY_IDS] === id);
     for (const [index, presentation] of presentations.entries()) {
-      const [document, ...more] = documentsOf(decodeBase64url(presentation) ?? Buffer.alloc(0));
-      const before = own[index];
-      promise(document !== undefined && before !== undefined && more.length === 0, 'one document each');
-      promise(encodeCbor(document).equals(encodeCbor(before)), 'a document stays as it is');
+      const [document, ...otherDocuments] = decodeDocuments(decodeBase64url(presentation) ?? Buffer.alloc(0));
+      const expectedDocument = ownDocuments[index];
+      ensure(document !== undefined && expectedDocument !== undefined && otherDocuments.length === 0, 'one document each');
+      ensure(encodeCbor(document).equals(encodeCbor(expectedDocument)), 'a document stays as it is');
       readQuietly(presentation);
     }
   }
@@ -65,18 +65,18 @@ const CREDENTIAL = { name: 'Ada', nationalities: ['DE', { '...': 'x' }], address
 
 /** A document, and in the next line a credential of the type. */
 function type(input: Buffer): void {
-  const [document = '', shown = ''] = lines(input);
-  const read = parseType(document, VCT);
-  promise(read.claims.length <= 500, 'there are no more rules than that');
-  promise(
-    read.claims.every(({ path }) => path.length > 0 && path.length <= 32),
+  const [document = '', shownLine = ''] = lines(input);
+  const parsedType = parseType(document, VCT);
+  ensure(parsedType.claims.length <= 500, 'there are no more rules than that');
+  ensure(
+    parsedType.claims.every(({ path }) => path.length > 0 && path.length <= 32),
     'a rule is about a claim',
   );
-  const claims = parseJson(shown);
+  const claims = parseJson(shownLine);
   if (!isJsonObject(claims)) return;
-  const fault = findTypeProblem(read.claims, claims, claims as JsonObject);
-  const isNamed = read.claims.some(({ path }) => fault?.startsWith(JSON.stringify(path)));
-  promise(fault === undefined || isNamed, 'a fault names a claim of the type and no value');
+  const fault = findTypeProblem(parsedType.claims, claims, claims as JsonObject);
+  const isNamed = parsedType.claims.some(({ path }) => fault?.startsWith(JSON.stringify(path)));
+  ensure(fault === undefined || isNamed, 'a fault names a claim of the type and no value');
 }
 
 const MODE = 'direct_post.jwt';
@@ -86,28 +86,30 @@ function authentication(input: Buffer): void {
   if (!isJsonObject(payload)) return;
   const { amr } = parseAuthentication(payload, MODE);
   const categories = new Set(amr.flatMap((factor) => Object.keys(factor as JsonObject)));
-  promise(payload['response_mode'] === MODE, 'it was made for this way to answer');
-  promise(categories.size >= 2, 'one factor authenticates nobody');
+  ensure(payload['response_mode'] === MODE, 'it was made for this way to answer');
+  ensure(categories.size >= 2, 'one factor authenticates nobody');
 }
 
 const SEALED = encodeCbor([DC_API, { enc: Buffer.alloc(65, 4), cipherText: Buffer.alloc(24, 1) }]);
-const [DOCUMENT] = documentsOf(decodeBase64url(text(seed('mdoc'))) ?? Buffer.alloc(0));
+const [DOCUMENT] = decodeDocuments(decodeBase64url(text(seed('mdoc'))) ?? Buffer.alloc(0));
 
-/** What wallets answer besides presentations as they stand in `vp_token`, and what a presentation is held against. */
+/**
+ * Other responses of wallets than presentations in `vp_token`, and the documents against which a presentation is validated.
+ */
 export const RESPONSES: readonly Target[] = [
   {
     name: 'sealed-response',
-    expected: nothing,
+    expected: neverExpected,
     seeds: [encodeBase64url(SEALED)],
     dictionary: [...CBOR_WORDS, DC_API, 'enc', 'cipherText'],
     decode: (input) => {
       const sealed = parseSealedResponse(text(input));
-      promise(sealed === undefined || sealed.enc.length === 65, 'a point is as long as a point');
+      ensure(sealed === undefined || sealed.enc.length === 65, 'a point is as long as a point');
     },
   },
   {
     name: 'device-responses',
-    expected: nothing,
+    expected: neverExpected,
     seeds: [
       encodeCbor({ version: '1.0', documents: [DOCUMENT ?? null], status: 0 }),
       encodeCbor({ version: '1.0', documents: [DOCUMENT ?? null, DOCUMENT ?? null], status: 0 }),
@@ -118,14 +120,14 @@ export const RESPONSES: readonly Target[] = [
   },
   {
     name: 'type-metadata',
-    expected: oneOf(Refusal),
+    expected: isInstanceOfAny(Refusal),
     seeds: [TYPE, { vct: VCT }].map((each) => `${JSON.stringify(each)}\n${JSON.stringify(CREDENTIAL)}`),
     dictionary: [...JSON_WORDS, ...Object.keys(TYPE), 'path', 'mandatory', 'sd', 'always', 'never', '...'],
     decode: type,
   },
   {
     name: 'authentication',
-    expected: oneOf(Refusal),
+    expected: isInstanceOfAny(Refusal),
     seeds: [
       JSON.stringify({
         jti: '0123456789abcdef',

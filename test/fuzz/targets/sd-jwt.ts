@@ -16,22 +16,22 @@ import { SIGNING_ALGORITHMS } from '../../../domain/shared/jwk.ts';
 import { Refusal } from '../../../domain/shared/refusal.ts';
 import { digestOf, disclosureOf } from '../../support/sd-jwt-maker.ts';
 import { AUDIENCE, NONCE, NOW } from '../constants.ts';
-import { oneOf, promise, type Target } from '../engine/target.ts';
+import { ensure, isInstanceOfAny, type Target } from '../engine/target.ts';
 import { JOSE_WORDS, KEYS, seed, text } from './seeds.ts';
 
 const signatures = new NodeSignatures();
-const good = new Set(['sd-jwt', 'sd-jwt-unbound'].map((name) => text(seed(name))));
-const goodIssuer = new Set([...good].map((one) => one.split('~', 1)[0]));
+const validTexts = new Set(['sd-jwt', 'sd-jwt-unbound'].map((name) => text(seed(name))));
+const goodIssuer = new Set([...validTexts].map((validText) => validText.split('~', 1)[0]));
 const binding = { now: NOW, nonce: NONCE, audience: [AUDIENCE, 'origin:https://a.example'] };
-const expected = oneOf(Refusal);
+const expected = isInstanceOfAny(Refusal);
 
 /** Everything that is done with a presentation, with and without its signatures. */
 function presentation(input: Buffer): void {
-  const opened = parseSdJwt(text(input));
-  const { issuer, disclosures, keyBinding, boundText } = opened;
+  const parsedSdJwt = parseSdJwt(text(input));
+  const { issuer, disclosures, keyBinding, boundText } = parsedSdJwt;
   const isSigned = signatures.verify(KEYS.issuer, issuer.signingInput, issuer.signature);
   const [issuerText = ''] = text(input).split('~', 1);
-  promise(!isSigned || goodIssuer.has(issuerText), 'nothing verifies that nobody signed');
+  ensure(!isSigned || goodIssuer.has(issuerText), 'nothing verifies that nobody signed');
   parseIssuerHeader(issuer.header, SIGNING_ALGORITHMS);
   parseCertificateChain(issuer.header);
   const processed = processDisclosures(issuer.payload, disclosures);
@@ -42,25 +42,29 @@ function presentation(input: Buffer): void {
   assertKeyBindingHeader(keyBinding.header, holder, SIGNING_ALGORITHMS);
   verifyKeyBindingClaims(keyBinding.payload, boundText, processed.hashName, binding);
   const isBound = signatures.verify(holder, keyBinding.signingInput, keyBinding.signature);
-  if (isSigned && isBound) promise(good.has(text(input)), 'a presentation that was changed is not accepted');
+  if (isSigned && isBound) ensure(validTexts.has(text(input)), 'a presentation that was changed is not accepted');
 }
 
-/** Digests are made of the disclosures, so that changes get behind them: `#1` stands for that of the second one. */
+/**
+ * Digests are computed from the disclosures, so that mutations of them stay valid: `#1` is the digest of the second one.
+ */
 function disclosed(input: Buffer): void {
   const document = parseJson(text(input), 60);
   if (!isJsonObject(document) || !isJsonObject(document['payload']) || !Array.isArray(document['disclosures'])) return;
-  const made: string[] = [];
+  const disclosures: string[] = [];
   const fill = (value: unknown): JsonObject => {
-    const written = JSON.stringify(value).replaceAll(/"#(\d)"/g, (_, at) => JSON.stringify(digestOf(made[at] ?? '')));
-    return JSON.parse(written) as JsonObject;
+    const payloadText = JSON.stringify(value).replaceAll(/"#(\d)"/g, (_, index) => JSON.stringify(digestOf(disclosures[index] ?? '')));
+    return JSON.parse(payloadText) as JsonObject;
   };
-  for (const parts of document['disclosures']) {
-    made.push(Array.isArray(parts) ? disclosureOf(...(fill(parts) as never as unknown[])) : String(parts));
+  for (const disclosureParts of document['disclosures']) {
+    disclosures.push(
+      Array.isArray(disclosureParts) ? disclosureOf(...(fill(disclosureParts) as never as unknown[])) : String(disclosureParts),
+    );
   }
   const payload = fill(document['payload']);
-  const processed = processDisclosures(payload, made);
-  promise(Object.getPrototypeOf(processed.claims) === null, 'no name reaches a prototype');
-  promise(!holdsDigests(processed.claims), 'no digests are left');
+  const processed = processDisclosures(payload, disclosures);
+  ensure(Object.getPrototypeOf(processed.claims) === null, 'no name reaches a prototype');
+  ensure(!holdsDigests(processed.claims), 'no digests are left');
   assertNoForbiddenDisclosures(payload, processed);
   parseSdJwtVc(payload, processed, NOW);
   parseHolderKey(payload);
@@ -68,7 +72,7 @@ function disclosed(input: Buffer): void {
 
 function holdsDigests(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([name, member]) => ['_sd', '_sd_alg'].includes(name) || holdsDigests(member));
+  return Object.entries(value).some(([name, value]) => ['_sd', '_sd_alg'].includes(name) || holdsDigests(value));
 }
 
 const entries = [{ type: 'a' }, { type: 'b', transaction_data_hashes_alg: ['sha-256', 'sha-512'] }].map((entry) =>
@@ -78,11 +82,11 @@ const entries = [{ type: 'a' }, { type: 'b', transaction_data_hashes_alg: ['sha-
 function transactionData(input: Buffer): void {
   const payload = parseJson(text(input));
   if (!isJsonObject(payload)) return;
-  const [first = '', second = ''] = entries;
-  const confirmed = verifyTransactionData(payload, [first], []);
-  promise(confirmed.includes(first), 'what is required is confirmed');
-  verifyTransactionData(payload, [], [first, second]);
-  verifyTransactionData(payload, [second], [first]);
+  const [firstEntry = '', secondEntry = ''] = entries;
+  const confirmed = verifyTransactionData(payload, [firstEntry], []);
+  ensure(confirmed.includes(firstEntry), 'what is required is confirmed');
+  verifyTransactionData(payload, [], [firstEntry, secondEntry]);
+  verifyTransactionData(payload, [secondEntry], [firstEntry]);
 }
 
 const hashes = entries.map((entry) => digestOf(entry));
@@ -92,7 +96,7 @@ export const SD_JWT: readonly Target[] = [
   {
     name: 'sd-jwt',
     expected,
-    seeds: [...good],
+    seeds: [...validTexts],
     dictionary: [...JOSE_WORDS, '~', '~~', '_sd', '_sd_alg', 'sha-512', 'kb+jwt', 'dc+sd-jwt', 'sd_hash', 'vct'],
     decode: presentation,
   },
@@ -125,7 +129,7 @@ export const SD_JWT: readonly Target[] = [
   },
   {
     name: 'disclosure-frame',
-    expected: oneOf(Failure),
+    expected: isInstanceOfAny(Failure),
     seeds: ['{"_sd":["given_name"],"address":{"_sd":["street"]},"nationalities":{"_sd":[0,1],"_sd_decoy":3}}'],
     dictionary: ['_sd', '_sd_decoy', '...', 'vct', 'iss'],
     decode: (input) => parseDisclosureFrame(parseJson(text(input), 60)),

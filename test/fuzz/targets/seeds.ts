@@ -14,7 +14,7 @@ export function seed(name: string): Buffer {
 /** The size of each seed in bytes. */
 export const seedSizes = (): number[] => Object.keys(SEEDS).map((name) => seed(name).length);
 
-/** Who signed the seeds, and whom encrypted ones are for. */
+/** Keys of the signers and recipients of the seeds. */
 export const KEYS = JSON.parse(seed('keys').toString()) as {
   readonly issuer: PublicJwk;
   readonly holder: PublicJwk;
@@ -57,7 +57,7 @@ export const DER_WORDS = [
   ],
 ].map((hex) => Buffer.from(hex, 'hex'));
 
-/** For what is tried besides: one refusal does not keep the others from being tried. */
+/** Runs an additional check, whose rejection does not skip the others. */
 export function attempt(work: () => unknown): void {
   try {
     work();

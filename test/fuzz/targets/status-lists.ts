@@ -10,11 +10,11 @@ import { parseStatusReference, statusAt, verdictOf } from '../../../domain/statu
 import { assertStatusListHeader, parseStatusListClaims } from '../../../domain/status-lists/token.ts';
 import { parseStatusListCwt } from '../../../domain/status-lists/token-cwt.ts';
 import { NOW, STATUS_URI } from '../constants.ts';
-import { oneOf, promise, type Target } from '../engine/target.ts';
+import { ensure, isInstanceOfAny, type Target } from '../engine/target.ts';
 import { CBOR_WORDS, JOSE_WORDS, KEYS, seed, text } from './seeds.ts';
 
 const signatures = new NodeSignatures();
-const expected = oneOf(Refusal);
+const expected = isInstanceOfAny(Refusal);
 const goodJwt = text(seed('status-jwt'));
 const goodCwt = parseStatusListCwt(seed('status-cwt'));
 
@@ -24,9 +24,9 @@ function readAll(payload: unknown): void {
   for (const index of [0, 1, 7, 8, capacityOf(list, bits) - 1]) {
     if (index >= capacityOf(list, bits)) continue;
     const byte = list[Math.floor((index * bits) / 8)] ?? 0;
-    const own = Math.floor(byte / 2 ** ((index * bits) % 8)) % 2 ** bits;
-    promise(statusAt(list, bits, index) === own, 'an entry is what stands in its bits');
-    promise(own === 0 || verdictOf(own) !== 'valid', 'only zero is valid');
+    const expectedStatus = Math.floor(byte / 2 ** ((index * bits) % 8)) % 2 ** bits;
+    ensure(statusAt(list, bits, index) === expectedStatus, 'an entry is what stands in its bits');
+    ensure(expectedStatus === 0 || verdictOf(expectedStatus) !== 'valid', 'only zero is valid');
   }
 }
 
@@ -35,7 +35,7 @@ function jwt(input: Buffer): void {
   if (jws === undefined) return;
   assertStatusListHeader(jws.header);
   if (signatures.verify(KEYS.issuer, jws.signingInput, jws.signature)) {
-    promise(text(input) === goodJwt, 'nothing verifies that nobody signed');
+    ensure(text(input) === goodJwt, 'nothing verifies that nobody signed');
   }
   readAll(jws.payload);
 }
@@ -43,7 +43,7 @@ function jwt(input: Buffer): void {
 function cwt(input: Buffer): void {
   const { toVerify, signature, payload } = parseStatusListCwt(input);
   if (signatures.verify(KEYS.issuer, toVerify, signature)) {
-    promise(JSON.stringify(payload) === JSON.stringify(goodCwt.payload), 'nothing verifies that nobody signed');
+    ensure(JSON.stringify(payload) === JSON.stringify(goodCwt.payload), 'nothing verifies that nobody signed');
   }
   readAll(payload);
 }
@@ -74,24 +74,24 @@ export const STATUS_LISTS: readonly Target[] = [
     decode: (input) => {
       const claims = parseJson(text(input));
       const reference = isJsonObject(claims) ? parseStatusReference(claims) : undefined;
-      if (reference !== undefined) promise(reference.idx >= 0, 'an index is a place');
+      if (reference !== undefined) ensure(reference.idx >= 0, 'an index is a place');
     },
   },
   {
     name: 'attested-status',
     expected,
-    seeds: ['status', 'client_status', 'key_storage_status'].map((place) => {
+    seeds: ['status', 'client_status', 'key_storage_status'].map((claimName) => {
       const status = { status_list: { idx: 7, uri: STATUS_URI } };
       const exp = NOW.getTime() / 1000 + 60;
-      return JSON.stringify(place === 'status' ? { status } : { [place]: { status, exp } });
+      return JSON.stringify(claimName === 'status' ? { status } : { [claimName]: { status, exp } });
     }),
     dictionary: ['client_status', 'key_storage_status', 'status', 'status_list', 'idx', 'uri', 'exp', 'https:'],
     decode: (input) => {
       const claims = parseJson(text(input));
       if (!isJsonObject(claims)) return;
       for (const { reference, keptUntil } of parseAttestedStatuses(claims, NOW)) {
-        promise(reference.idx >= 0, 'an index is a place');
-        promise(keptUntil === undefined || keptUntil * 1000 > NOW.getTime(), 'what is over is refused');
+        ensure(reference.idx >= 0, 'an index is a place');
+        ensure(keptUntil === undefined || keptUntil * 1000 > NOW.getTime(), 'what is over is refused');
       }
     },
   },

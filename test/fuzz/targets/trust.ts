@@ -16,20 +16,20 @@ import { assertSigningTime, parseSignedList } from '../../../domain/trust-lists/
 import { TrustListRefusal } from '../../../domain/trust-lists/trust-list-refusal.ts';
 import { isProvider, type ListElement, TRUSTED_LIST_ROOT, TrustedListReader } from '../../../domain/trust-lists/trusted-list.ts';
 import { NOW } from '../constants.ts';
-import { nothing, oneOf, promise, type Target } from '../engine/target.ts';
+import { ensure, isInstanceOfAny, neverExpected, type Target } from '../engine/target.ts';
 import { JOSE_WORDS, JSON_WORDS, KEYS, seed, text } from './seeds.ts';
 
 const signatures = new NodeSignatures();
-const good = ['trust-list', 'registration-certificate'].map((name) => text(seed(name)));
+const validTexts = ['trust-list', 'registration-certificate'].map((name) => text(seed(name)));
 
 function trustList(input: Buffer): void {
   const list = parseSignedList(text(input));
   const isSigned = signatures.verify(KEYS.issuer, list.jws.signingInput, list.jws.signature);
-  promise(!isSigned || good.includes(text(input)), 'nothing verifies that nobody signed');
+  ensure(!isSigned || validTexts.includes(text(input)), 'nothing verifies that nobody signed');
   assertSigningTime(list, NOW);
-  const read = parseTrustList(list.jws.payload, NOW);
-  promise(read.nextUpdate === null || read.nextUpdate > NOW, 'a list that has ended vouches for nobody');
-  selectCertificates(read, credentialIssuers());
+  const parsedList = parseTrustList(list.jws.payload, NOW);
+  ensure(parsedList.nextUpdate === null || parsedList.nextUpdate > NOW, 'a list that has ended vouches for nobody');
+  selectCertificates(parsedList, credentialIssuers());
 }
 
 const POINTERS = [
@@ -40,17 +40,17 @@ const POINTERS = [
   },
 ];
 
-/** Members of a list that was signed, without the rest of it. */
+/** Parts of a signed list. */
 function pointers(input: Buffer): void {
   const value = parseJson(text(input));
   for (const { uri, signers, territory } of parsePointers(value)) {
-    promise(URL.canParse(uri) && uri.length <= 2_000, 'a pointer has an address');
-    promise(signers.length > 0 && signers.length <= 20, 'somebody signs, and not everybody');
-    promise(
-      signers.every((one) => !/\s/.test(one)),
+    ensure(URL.canParse(uri) && uri.length <= 2_000, 'a pointer has an address');
+    ensure(signers.length > 0 && signers.length <= 20, 'somebody signs, and not everybody');
+    ensure(
+      signers.every((pemText) => !/\s/.test(pemText)),
       'certificates have no white space',
     );
-    promise(territory === undefined || typeof territory === 'string', 'a territory is a text');
+    ensure(territory === undefined || typeof territory === 'string', 'a territory is a text');
   }
 }
 
@@ -58,11 +58,11 @@ const { namespace } = TRUSTED_LIST_ROOT;
 
 /** Pieces as they are read of signed XML, here written as JSON: an object with what is inside, or a text. */
 function element(name: string, value: Json): ListElement {
-  const inside = isJsonObject(value) ? Object.entries(value) : [];
-  const children = inside.flatMap(([child, content]) =>
+  const entries = isJsonObject(value) ? Object.entries(value) : [];
+  const children = entries.flatMap(([child, content]) =>
     (Array.isArray(content) ? content : [content]).map((one: Json) => element(child, one)),
   );
-  const attributes = new Map(inside.flatMap(([key, one]) => (typeof one === 'string' ? [[key, one]] : [])));
+  const attributes = new Map(entries.flatMap(([key, pemText]) => (typeof pemText === 'string' ? [[key, pemText]] : [])));
   return { namespace, name, attributes, children, text: typeof value === 'string' ? value : '' };
 }
 
@@ -106,9 +106,9 @@ function trustedList(input: Buffer): void {
   if (value === undefined) return;
   const reader = new TrustedListReader(NOW);
   takeParts(reader, element(TRUSTED_LIST_ROOT.name, value));
-  const read = reader.finish();
-  promise(read.nextUpdate === null || read.nextUpdate > NOW, 'a list that has ended vouches for nobody');
-  selectCertificates(read, credentialIssuers());
+  const xmlResult = reader.finish();
+  ensure(xmlResult.nextUpdate === null || xmlResult.nextUpdate > NOW, 'a list that has ended vouches for nobody');
+  selectCertificates(xmlResult, credentialIssuers());
 }
 
 const query = DcqlQuery.parse({
@@ -116,11 +116,11 @@ const query = DcqlQuery.parse({
 });
 
 function registrationCertificate(input: Buffer): void {
-  const opened = parseRegistrationCertificate(text(input));
-  const { signingInput, signature } = opened.jws;
+  const parsedCertificate = parseRegistrationCertificate(text(input));
+  const { signingInput, signature } = parsedCertificate.jws;
   const isSigned = signatures.verify(KEYS.issuer, signingInput, signature);
-  promise(!isSigned || good.includes(text(input)), 'nothing verifies that nobody signed');
-  const certificate = parseRegistration(opened);
+  ensure(!isSigned || validTexts.includes(text(input)), 'nothing verifies that nobody signed');
+  const certificate = parseRegistration(parsedCertificate);
   findTimeProblem(certificate, NOW);
   findQueryCoverage(certificate, query);
 }
@@ -128,35 +128,35 @@ function registrationCertificate(input: Buffer): void {
 export const TRUST: readonly Target[] = [
   {
     name: 'trust-list',
-    expected: oneOf(TrustListRefusal),
-    seeds: good.slice(0, 1),
+    expected: isInstanceOfAny(TrustListRefusal),
+    seeds: validTexts.slice(0, 1),
     dictionary: [...JOSE_WORDS, 'LoTE', 'NextUpdate', 'critical', 'SchemeExtensions', 'ServiceStatus', 'TEAddress', 'lote+jwt', '.5Z'],
     decode: trustList,
   },
   {
     name: 'list-pointers',
-    expected: nothing,
+    expected: neverExpected,
     seeds: [JSON.stringify(POINTERS), JSON.stringify([...POINTERS, ...POINTERS])],
     dictionary: [...JSON_WORDS, ...Object.keys(POINTERS[0] ?? {}), 'LoTEType', 'MimeType', 'val', 'ListOfTrustedLists'],
     decode: pointers,
   },
   {
     name: 'trusted-list',
-    expected: oneOf(TrustListRefusal),
+    expected: isInstanceOfAny(TrustListRefusal),
     seeds: [JSON.stringify(TRUSTED_LIST)],
     dictionary: ['TSLType', 'Critical', 'ServiceInformationExtensions', 'Extension', 'Listofthelists', 'dateTime', '.5Z'],
     decode: trustedList,
   },
   {
     name: 'registration-certificate',
-    expected: oneOf(RegistrationCertificateRefusal),
-    seeds: good.slice(1),
+    expected: isInstanceOfAny(RegistrationCertificateRefusal),
+    seeds: validTexts.slice(1),
     dictionary: [...JOSE_WORDS, 'credentials', 'claim', 'claims', 'intended_uses', 'act', 'meta', 'vct_values', 'path', 'values'],
     decode: registrationCertificate,
   },
   {
     name: 'registrar-answers',
-    expected: nothing,
+    expected: neverExpected,
     seeds: ['[{"id":"rp"}]', '{"id":"c","crt":"PEM"}', '{"id":"c","jwt":"a.b.c","relyingPartyId":null,"revoked":"2020"}'],
     dictionary: JSON_WORDS,
     decode: (input) => {

@@ -8,25 +8,25 @@ import { acceptedAlgorithms } from '../../../domain/verification/request-object.
 import { parsePasted } from '../../../domain/verification/trial/pasted-presentation.ts';
 import { claimPathsOf, readUnverified } from '../../../domain/verification/trial/unverified-presentation.ts';
 import { parseWalletMetadata, parseWalletParameters } from '../../../domain/verification/wallet-parameters.ts';
-import { oneOf, promise, type Target } from '../engine/target.ts';
+import { ensure, isInstanceOfAny, type Target } from '../engine/target.ts';
 import { attempt, CBOR_WORDS, JOSE_WORDS, JSON_WORDS, KEYS, lines, seed, text } from './seeds.ts';
 
 const Form = z.record(z.string(), z.string());
 
 function envelope(input: Buffer): void {
-  const [first = '', ...rest] = lines(input);
-  const document = parseJson(first);
+  const [firstLine = '', ...furtherLines] = lines(input);
+  const document = parseJson(firstLine);
   for (const responseMode of ['direct_post', 'direct_post.jwt'] as const) {
     const request = { state: 'state-1', responseMode } as never;
     const form = Form.safeParse(document);
     attempt(() => form.success && parseForm(form.data, request));
-    attempt(() => parsePlaintext(rest[0] ?? first, request));
+    attempt(() => parsePlaintext(furtherLines[0] ?? firstLine, request));
   }
   for (const responseMode of ['dc_api', 'dc_api.jwt'] as const) {
     if (isJsonObject(document)) attempt(() => parseDcApiData(document, { responseMode }));
   }
-  for (const isEncrypted of [true, false]) attempt(() => parsePresentation(first, isEncrypted));
-  parseDecrypted(first);
+  for (const isEncrypted of [true, false]) attempt(() => parsePresentation(firstLine, isEncrypted));
+  parseDecrypted(firstLine);
 }
 
 const demands = {
@@ -46,22 +46,22 @@ const metadata = {
   request_object_encryption_enc_values_supported: ['A128GCM'],
 };
 
-/** Everything that is done with what somebody pastes, before a signature is verified. */
+/** The complete processing of pasted text before the verification of signatures. */
 function pasted(input: Buffer): void {
-  const found = parsePasted(text(input));
-  promise(found.length <= 10, 'nobody tries more at once');
-  for (const one of found) {
-    const peeked = readUnverified(one);
-    promise(peeked === undefined || claimPathsOf(peeked).length <= 500, 'no more paths are told');
+  const pastedItems = parsePasted(text(input));
+  ensure(pastedItems.length <= 10, 'nobody tries more at once');
+  for (const pastedItem of pastedItems) {
+    const peeked = readUnverified(pastedItem);
+    ensure(peeked === undefined || claimPathsOf(peeked).length <= 500, 'no more paths are told');
   }
 }
 
-const cases = (documents: readonly unknown[]) => documents.map((one) => JSON.stringify(one));
+const cases = (documents: readonly unknown[]) => documents.map((document) => JSON.stringify(document));
 
 export const VERIFICATION: readonly Target[] = [
   {
     name: 'response-envelope',
-    expected: oneOf(Failure),
+    expected: isInstanceOfAny(Failure),
     seeds: [
       ...cases([
         { vp_token: '{"pid":["x"]}', state: 'state-1' },
@@ -75,7 +75,7 @@ export const VERIFICATION: readonly Target[] = [
   },
   {
     name: 'pasted-presentation',
-    expected: oneOf(Refusal),
+    expected: isInstanceOfAny(Refusal),
     seeds: [
       seed('mdoc'),
       seed('sd-jwt'),
@@ -88,14 +88,14 @@ export const VERIFICATION: readonly Target[] = [
   },
   {
     name: 'wallet-parameters',
-    expected: oneOf(Failure),
+    expected: isInstanceOfAny(Failure),
     seeds: [`nonce\n${JSON.stringify(metadata)}`, `\n${JSON.stringify({ jwks: { keys: [] } })}`],
     dictionary: [...JOSE_WORDS, ...Object.keys(metadata), 'keys', 'use', 'sig', 'enc', 'authorization_encryption_enc_values_supported'],
     decode: (input) => {
-      const [nonce = '', ...rest] = lines(input);
-      const parameters = { wallet_nonce: nonce === '' ? undefined : nonce, wallet_metadata: rest.join('\n') };
+      const [nonce = '', ...furtherLines] = lines(input);
+      const parameters = { wallet_nonce: nonce === '' ? undefined : nonce, wallet_metadata: furtherLines.join('\n') };
       const wishes = parseWalletParameters(parseWalletMetadata(parameters), demands, parameters.wallet_nonce);
-      promise(wishes.recipient === undefined || wishes.recipient.crv === 'P-256', 'only keys are used that we know');
+      ensure(wishes.recipient === undefined || wishes.recipient.crv === 'P-256', 'only keys are used that we know');
     },
   },
 ];

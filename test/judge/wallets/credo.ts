@@ -15,11 +15,11 @@ const LACKING: Readonly<Partial<Record<Flow, string>>> = {
   validated: 'it reads no trust lists',
 };
 
-/** Credo in a process of its own; it checks what it receives down to the authority of the tenant. */
+/** Credo in a separate process; it verifies credentials up to the CA of the tenant. */
 export class Credo implements JudgedWallet {
   readonly tool = {
     name: 'Credo',
-    version: versionOf(),
+    version: credoVersion(),
     about: 'the framework of the OpenWallet Foundation, which checks issuers and verifiers by their authorities',
   };
   readonly issuedElsewhere = ['haip', 'eu'] as const;
@@ -60,11 +60,11 @@ class Run implements WalletRun {
   }
 
   async accept({ offer, grant, txCode, batch }: Order): Promise<number> {
-    const more = { ...(txCode !== undefined && { txCode }), ...(batch !== undefined && { batch }) };
-    return this.#copies({ offer, flow: grant, ...more });
+    const optionalFields = { ...(txCode !== undefined && { txCode }), ...(batch !== undefined && { batch }) };
+    return this.#copies({ offer, flow: grant, ...optionalFields });
   }
 
-  /** It waits for what was promised. */
+  /** It waits for the deferred credential. */
   async collect(): Promise<number> {
     return 0;
   }
@@ -91,7 +91,7 @@ class Run implements WalletRun {
   }
 }
 
-function versionOf(): string {
+function credoVersion(): string {
   const file = new URL('../../wallets/credo/package.json', import.meta.url);
   const { dependencies } = JSON.parse(readFileSync(file, 'utf8')) as { dependencies: Record<string, string> };
   return dependencies['@credo-ts/openid4vc'] ?? '?';

@@ -14,7 +14,7 @@ import type { Format, Profile, Tool } from '../verdict.ts';
 import type { Answer, JudgedWallet, Order, PageRequest, WalletRun, WalletWorld } from '../wallet.ts';
 
 const CALL_SECONDS = 30;
-type Members = Record<string, unknown>;
+type JsonProperties = Record<string, unknown>;
 
 type Surroundings = { readonly version: string; readonly authorities: Authorities };
 
@@ -70,16 +70,16 @@ export class EudiDev implements JudgedWallet {
     return wallet;
   }
 
-  async trust(): Promise<Members> {
+  async trust(): Promise<JsonProperties> {
     const { provider } = this.#authorities;
     const ca = new X509Certificate(await this.#text('/api/certificates/ca'));
     const certificates = [ca.raw.toString('base64')];
-    const services = ['Issuance', 'Revocation'].map((what) => ({ type: `WalletSolution/${what}`, certificates }));
+    const services = ['Issuance', 'Revocation'].map((serviceKind) => ({ type: `WalletSolution/${serviceKind}`, certificates }));
     provider.published = provider.list({ entities: [provider.entity(), { name: 'eudi-dev', services }] });
     return provider.configuration();
   }
 
-  async ownTrust(): Promise<Members> {
+  async ownTrust(): Promise<JsonProperties> {
     return {
       walletAttestationRequired: true,
       walletProviderTrustLists: [`${this.#address}/api/trustlists/wallet-provider`],
@@ -104,15 +104,15 @@ export class EudiDev implements JudgedWallet {
   }
 
   async close(): Promise<void> {
-    const ended = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
+    const exited = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
     const runs = this.#child.pid !== undefined && this.#child.exitCode === null;
     this.#child.kill('SIGTERM');
-    if (runs) await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 3000).unref())]);
+    if (runs) await Promise.race([exited, new Promise((resolve) => setTimeout(resolve, 3000).unref())]);
     this.#child.kill('SIGKILL');
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  async call(method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Members> {
+  async call(method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<JsonProperties> {
     const answer = await fetch(this.#address + path, {
       method,
       headers: { 'Content-Type': 'application/json', ...headers },
@@ -120,9 +120,9 @@ export class EudiDev implements JudgedWallet {
       signal: AbortSignal.timeout(CALL_SECONDS * 1000),
     });
     const text = await answer.text();
-    const said = text.startsWith('{') || text.startsWith('[') ? (JSON.parse(text) as Members) : { error: text };
-    if (!answer.ok) throw new Error(`eudi-dev: ${said['error_description'] ?? said['error'] ?? text}`);
-    return text === '' ? {} : said;
+    const parsedBody = text.startsWith('{') || text.startsWith('[') ? (JSON.parse(text) as JsonProperties) : { error: text };
+    if (!answer.ok) throw new Error(`eudi-dev: ${parsedBody['error_description'] ?? parsedBody['error'] ?? text}`);
+    return text === '' ? {} : parsedBody;
   }
 
   /** @throws Error with what its command says. */
@@ -166,10 +166,10 @@ class Run implements WalletRun {
   }
 
   async accept({ offer, txCode }: Order): Promise<number> {
-    const begun = await this.#wallet.call('POST', '/api/offers', { uri: offer, ...(txCode && { tx_code: txCode }) });
-    const url = begun['authorization_url'];
-    if (typeof url === 'string') await this.#authorize(url, String(begun['offer_id']));
-    else if (begun['pending'] === true) return 0;
+    const offerResponse = await this.#wallet.call('POST', '/api/offers', { uri: offer, ...(txCode && { tx_code: txCode }) });
+    const url = offerResponse['authorization_url'];
+    if (typeof url === 'string') await this.#authorize(url, String(offerResponse['offer_id']));
+    else if (offerResponse['pending'] === true) return 0;
     return this.#copies();
   }
 
@@ -210,11 +210,11 @@ class Run implements WalletRun {
 
   async present(uri: string): Promise<Answer> {
     const { response } = await this.#wallet.call('POST', '/api/presentations', { uri });
-    const { status_code: status, redirect_uri: redirectUri } = response as Members;
+    const { status_code: status, redirect_uri: redirectUri } = response as JsonProperties;
     return { isAccepted: status === 200, redirectUri: redirectUri as string | undefined };
   }
 
-  /** By its command, which checks signature, path, times and status. */
+  /** Verifies with its command, which checks signature, path, times and status. */
   async validate(trustList: string): Promise<void> {
     const [credential] = await this.#credentials();
     const { raw } = await this.#wallet.call('GET', `/api/credentials/${credential?.id}`);
@@ -222,8 +222,8 @@ class Run implements WalletRun {
   }
 
   async presentToPage(request: PageRequest, origin: string): Promise<Readonly<Record<string, unknown>>> {
-    const said = await this.#wallet.call('POST', '/api/dc-api', { digital: request }, { Origin: origin });
-    return said['data'] as Members;
+    const walletResponse = await this.#wallet.call('POST', '/api/dc-api', { digital: request }, { Origin: origin });
+    return walletResponse['data'] as JsonProperties;
   }
 
   #credentials(): Promise<{ id: string }[]> {

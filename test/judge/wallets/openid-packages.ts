@@ -10,7 +10,7 @@ import type { Answer, JudgedWallet, Order, PageRequest, WalletRun, WalletWorld }
 
 const PRESENTING: readonly Flow[] = ['sameDevice', 'crossDevice', 'plain', 'page', 'unsignedPage', 'revoked'];
 
-/** What the packages may know, and the wallet of the tests that is made of them does not do. */
+/** Features of the packages that the test wallet does not use. */
 const LACKING: Readonly<Partial<Record<Flow, string>>> = {
   interactive: 'the packages follow another draft of it',
   encrypted: 'the wallet asks for no encryption of requests',
@@ -22,7 +22,7 @@ const LACKING: Readonly<Partial<Record<Flow, string>>> = {
 export class OpenidPackages implements JudgedWallet {
   readonly tool = {
     name: '@openid4vc',
-    version: versionOf('@openid4vc/openid4vci'),
+    version: packageVersion('@openid4vc/openid4vci'),
     about: 'the packages oauth2, openid4vci and openid4vp with jose; attestations come from a provider of the tests',
   };
   readonly #authorities: Authorities;
@@ -36,8 +36,8 @@ export class OpenidPackages implements JudgedWallet {
   }
 
   lacks(flow: Flow, format: Format): string | undefined {
-    const missing = LACKING[flow];
-    if (missing !== undefined) return missing;
+    const unsupportedReason = LACKING[flow];
+    if (unsupportedReason !== undefined) return unsupportedReason;
     return format === 'mso_mdoc' && PRESENTING.includes(flow) ? 'it knows no mdocs' : undefined;
   }
 
@@ -89,7 +89,7 @@ class Run implements WalletRun {
   }
 }
 
-function versionOf(name: string): string {
+function packageVersion(name: string): string {
   const file = new URL(`../../../node_modules/${name}/package.json`, import.meta.url);
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }

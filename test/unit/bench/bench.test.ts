@@ -1,10 +1,18 @@
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { growthFaults, type PairedRun } from '../../bench/against-run.ts';
-import { type BaselineDatabase, baselineOf, changesSince, chartOf, describeChange, notIn, readBaseline } from '../../bench/baseline.ts';
+import {
+  type BaselineDatabase,
+  changesSince,
+  describeChange,
+  drawChart,
+  findNewFlows,
+  makeBaseline,
+  readBaseline,
+} from '../../bench/baseline.ts';
 import type { DatabaseRun } from '../../bench/database-run.ts';
 import { readOptions } from '../../bench/options.ts';
-import { describeComparison, median, relativeSpread, spreadOf, summary } from '../../bench/pairs.ts';
+import { computeSpread, describeComparison, median, relativeSpread, summary } from '../../bench/pairs.ts';
 import { reportOn } from '../../bench/report.ts';
 import { fakeRun, RESULT } from './fake-run.ts';
 
@@ -58,12 +66,12 @@ describe('result of repeated measurements', () => {
   });
 
   it('has the minimum and the maximum as its interval for few measurements', () => {
-    expect(spreadOf([1, 0.9, 1.1, 1.05, 0.95, 1.2])).to.deep.equal({ median: 1.025, low: 0.9, high: 1.2 });
+    expect(computeSpread([1, 0.9, 1.1, 1.05, 0.95, 1.2])).to.deep.equal({ median: 1.025, low: 0.9, high: 1.2 });
   });
 
   it('ignores outliers for many measurements', () => {
     const measurements = [1, 1.01, 0.99, 1.02, 0.98, 1, 1.01, 0.99, 9];
-    expect(spreadOf(measurements)).to.deep.equal({ median: 1, low: 0.99, high: 1.02 });
+    expect(computeSpread(measurements)).to.deep.equal({ median: 1, low: 0.99, high: 1.02 });
   });
 
   it('has an interval that contains the true value in at least 95 of 100 cases', () => {
@@ -74,7 +82,7 @@ describe('result of repeated measurements', () => {
     };
     let hits = 0;
     for (let trial = 0; trial < 1_000; trial++) {
-      const { low, high } = spreadOf(Array.from({ length: 12 }, next));
+      const { low, high } = computeSpread(Array.from({ length: 12 }, next));
       if (low <= 0.5 && high >= 0.5) hits++;
     }
     expect(hits).to.be.greaterThan(940);
@@ -122,7 +130,7 @@ function runWithCost(factor: number, slowness = 1): DatabaseRun {
   return { ...fakeRun(slowness), results: [result, repeated] };
 }
 
-const baseline = (run: DatabaseRun, machine = MACHINE) => baselineOf([run], machine);
+const baseline = (run: DatabaseRun, machine = MACHINE) => makeBaseline([run], machine);
 
 describe('benchmark baseline', () => {
   it('ignores a difference within the noise of both runs', () => {
@@ -146,11 +154,11 @@ describe('benchmark baseline', () => {
 
   it('names new measurements without a previous value', () => {
     const current = baseline(runWithCost(1));
-    expect(notIn(current, current)).to.deep.equal([]);
+    expect(findNewFlows(current, current)).to.deep.equal([]);
     const database = current.databases[0] as BaselineDatabase;
     const withoutFlows = { ...current, databases: [{ ...database, flows: [] }] };
     for (const older of [withoutFlows, { ...current, databases: [] }])
-      expect(notIn(older, current)).to.deep.equal(['postgres: issue: not in the baseline, nothing was compared']);
+      expect(findNewFlows(older, current)).to.deep.equal(['postgres: issue: not in the baseline, nothing was compared']);
   });
 
   it('that is missing or invalid is rejected with a message', () => {
@@ -173,7 +181,7 @@ describe('benchmark baseline', () => {
 
 describe('benchmark chart', () => {
   it('has a bar for each flow with a goal, and colours for a dark page', () => {
-    const svg = chartOf(runWithCost(1));
+    const svg = drawChart(runWithCost(1));
     expect(svg.match(/class="cost"\/>/g)).to.have.length(2);
     expect(svg).to.include('1.5 ms, goal 1.6, at best 1.3').and.to.include('prefers-color-scheme: dark');
   });

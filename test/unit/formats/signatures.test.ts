@@ -51,7 +51,7 @@ describe('signature key', () => {
         const signatures = new NodeSignatures();
         for (let time = 0; time < 3; time++) expect(signatures.verify(key, 'data', signature, frequency), frequency).to.equal(true);
         expect(signatures.verify(key, 'other data', signature, frequency), frequency).to.equal(false);
-        expect(work.take().imported, frequency).to.equal(reads);
+        expect(work.takeCounts().imported, frequency).to.equal(reads);
       }
     } finally {
       work.end();

@@ -1,9 +1,10 @@
-// A second wallet made of other people's code (Credo), installed apart from the service (`npm ci` in this folder). It runs
-// as a process of its own: each line that comes in is a JSON object ({ offer, flow, anchors, requests }) for a new wallet, and
-// one line goes out for it ({ credentials, presented } or { error }). It checks what it receives: signature, certificate path to the given anchors, key binding.
-// `wallet` names a wallet that later lines go on with; `txCode`, `batch` (keys of each credential) and `renew` (by the
-// refresh token, without an offer) say how to collect, and `provider` ({ clientId, key, certificate }) who attests the wallet.
-// Each request is a link, or the data of a Digital Credentials API request with the origin of its page.
+// A second independent wallet (Credo), installed apart from the service (`npm ci` in this folder). It runs as a process of
+// its own: each line that comes in is a JSON object ({ offer, flow, anchors, requests }) for a new wallet, and one line
+// goes out for it ({ credentials, presented } or { error }). It checks what it receives: signature, certificate path to the
+// given anchors, key binding. `wallet` names a wallet that later lines go on with; `txCode`, `batch` (keys of each
+// credential) and `renew` (by the refresh token, without an offer) say how to collect, and `provider` ({ clientId, key,
+// certificate }) who attests the wallet. Each request is a link, or the data of a Digital Credentials API request with the
+// origin of its page.
 import { randomUUID, sign } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import {
@@ -20,7 +21,7 @@ import {
 import { agentDependencies, NodeInMemoryKeyManagementStorage, NodeKeyManagementService } from '@credo-ts/node';
 import { OpenId4VcModule } from '@credo-ts/openid4vc';
 
-/** Begins the lines that are answers; libraries may write others. */
+/** Prefix of result lines; libraries may write other lines. */
 const ANSWER = 'answer ';
 const CLIENT_ID = 'https://wallet.example.net';
 
@@ -113,7 +114,7 @@ async function approve(authorizationUrl) {
   return answer.headers.get('location');
 }
 
-/** What the provider says of this wallet, for a key that is in it. */
+/** The attestation of this wallet by its provider, for one of its keys. */
 async function attestation(agent, { clientId, key, certificate }) {
   const { publicJwk } = await agent.kms.createKey({ type: { kty: 'EC', crv: 'P-256' } });
   const iat = Math.floor(Date.now() / 1000);
@@ -150,7 +151,7 @@ async function tokenFor(agent, resolved, { flow, txCode, provider }) {
   });
 }
 
-/** What it takes to collect again what a wallet has collected. */
+/** Data for a repeated request of a credential. */
 const renewable = new WeakMap();
 
 async function receive(order, agent) {
@@ -213,7 +214,7 @@ async function renewed(agent) {
   return { resolved, token: { ...token, ...answer } };
 }
 
-/** Asks until the issuer has what it promised; the interval is for wallets that have other things to do. */
+/** Polls until the issuer has the deferred credential, more often than the interval asks. */
 async function fetchPromised(agent, { resolved, token, deferred }) {
   for (let tries = 0; tries < 50; tries++) {
     const { credentials } = await agent.openid4vc.holder.requestDeferredCredentials({
@@ -224,7 +225,7 @@ async function fetchPromised(agent, { resolved, token, deferred }) {
     if (credentials.length > 0) return credentials;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  throw new Error('what was promised did not come');
+  throw new Error('the deferred credential was not issued');
 }
 
 function claimsOf(record) {
@@ -237,7 +238,7 @@ async function present(agent, { request, origin }) {
   const holder = agent.openid4vc.holder;
   const resolved = await holder.resolveOpenId4VpAuthorizationRequest(request, { origin });
   const { queryResult } = resolved.dcql;
-  if (!queryResult.can_be_satisfied) throw new Error('nothing fits the query');
+  if (!queryResult.can_be_satisfied) throw new Error('no credential matches the query');
   const answer = await holder.acceptOpenId4VpAuthorizationRequest({
     authorizationRequestPayload: resolved.authorizationRequestPayload,
     dcql: { credentials: holder.selectCredentialsForDcqlRequest(queryResult) },
@@ -265,7 +266,7 @@ async function serve(order) {
   return { credentials, presented };
 }
 
-// One after the other: what is received and presented are steps of one wallet.
+// Sequentially, since issuance and presentation are steps of one wallet.
 for await (const line of createInterface({ input: process.stdin })) {
   const result = await serve(JSON.parse(line)).catch((error) => ({
     error: `${error?.message ?? error} ${error?.cause?.message ?? ''} ${error?.stack}`,

@@ -4,15 +4,15 @@ export async function approve(authorizationUrl: string): Promise<string> {
   const html = await page.text();
   if (page.status !== 200) throw new Error(`the page answered ${page.status}: ${html}`);
   const fields = [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)];
-  const form = new URLSearchParams(fields.map(([, name = '', value = '']): [string, string] => [name, plain(value)]));
+  const form = new URLSearchParams(fields.map(([, name = '', value = '']): [string, string] => [name, decodeHtml(value)]));
   form.set('decision', 'approve');
   const [, action = ''] = /<form [^>]*action="([^"]+)"/.exec(html) ?? [];
-  const answer = await fetch(plain(action), { method: 'POST', body: form, redirect: 'manual' });
+  const answer = await fetch(decodeHtml(action), { method: 'POST', body: form, redirect: 'manual' });
   const location = answer.headers.get('location');
   if (answer.status !== 303 || location === null) throw new Error(`the form answered ${answer.status}`);
   return location;
 }
 
-function plain(html: string): string {
+function decodeHtml(html: string): string {
   return html.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)));
 }

@@ -9,19 +9,19 @@ export type StoredCredential = { readonly configurationId: string; readonly text
 export type PresentationRequest = {
   readonly clientId: string;
   readonly payload: Readonly<Record<string, unknown>>;
-  /** Certificates of who signed it, DER in standard base64, the signer first; none for a request that nobody signed. */
+  /** Certificates of the signer, DER in standard base64, leaf first; empty for an unsigned request. */
   readonly signedBy: readonly string[];
   /** Paths of the claims that the verifier asks for, dotted, per query. */
   readonly asked: Readonly<Record<string, readonly string[]>>;
 };
 
 /** The payload with the paths that it asks for. */
-export function requestOf(resolved: object, clientId: string, signer: JwtSigner | undefined): PresentationRequest {
+export function toPresentationRequest(resolved: object, clientId: string, signer: JwtSigner | undefined): PresentationRequest {
   const payload = resolved as Record<string, unknown>;
   const query = payload['dcql_query'] as { credentials: { id: string; claims?: { path: (string | number | null)[] }[] }[] };
-  const asked = query.credentials.map(({ id, claims }) => [id, (claims ?? []).map(({ path }) => path.join('.'))] as const);
+  const requestedPaths = query.credentials.map(({ id, claims }) => [id, (claims ?? []).map(({ path }) => path.join('.'))] as const);
   const signedBy = signer?.method === 'x5c' ? signer.x5c : [];
-  return { clientId, payload, asked: Object.fromEntries(asked), signedBy };
+  return { clientId, payload, asked: Object.fromEntries(requestedPaths), signedBy };
 }
 
 /** One for each query, by its id. */
@@ -40,7 +40,7 @@ export async function presentations(
 }
 
 /** Credentials of one answer, each with the key of its place. */
-export async function credentialsOf(
+export async function toStoredCredentials(
   configurationId: string,
   entries: readonly unknown[] = [],
   holders: readonly Key[],
@@ -81,11 +81,11 @@ function pem(certificate: string): string {
 /** Keeps the disclosures of the wanted names and binds them to the request (RFC 9901 section 4.3). */
 async function presentation(credential: StoredCredential, names: ReadonlySet<string>, nonce: string, audience: string) {
   const [jwt = '', ...disclosures] = credential.text.split('~').slice(0, -1);
-  const kept = disclosures.filter((disclosure) => {
-    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
-    return parts.length === 2 || names.has(String(parts[1]));
+  const selectedDisclosures = disclosures.filter((disclosure) => {
+    const disclosureParts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
+    return disclosureParts.length === 2 || names.has(String(disclosureParts[1]));
   });
-  const bound = [jwt, ...kept, ''].join('~');
+  const bound = [jwt, ...selectedDisclosures, ''].join('~');
   const keyBinding = await new SignJWT({ nonce, sd_hash: createHash('sha256').update(bound).digest('base64url') })
     .setProtectedHeader({ alg: 'ES256', typ: 'kb+jwt' })
     .setAudience(audience)
@@ -94,13 +94,13 @@ async function presentation(credential: StoredCredential, names: ReadonlySet<str
   return bound + keyBinding;
 }
 
-/** What a credential says about its holder, for showing it. */
+/** The claims of a credential for display. */
 export function readableClaims(text: string): Record<string, unknown> {
   const [, ...disclosures] = text.split('~').slice(0, -1);
   const claims: Record<string, unknown> = {};
   for (const disclosure of disclosures) {
-    const parts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
-    if (parts.length === 3) claims[String(parts[1])] = parts[2];
+    const disclosureParts = JSON.parse(Buffer.from(disclosure, 'base64url').toString()) as unknown[];
+    if (disclosureParts.length === 3) claims[String(disclosureParts[1])] = disclosureParts[2];
   }
   return claims;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CallbackContext, ClientAuthenticationCallback, Jwk, JwtSigner } from '@openid4vc/oauth2';
 
-/** What its provider says of one installation of a wallet. */
+/** The attestation of a wallet instance by its provider. */
 export type WalletUnit = {
   readonly clientId: string;
   /** Says who made the wallet that holds this key. */
@@ -15,7 +15,7 @@ export type WalletUnit = {
  * (attestation-based client authentication section 6.1), so it is made here.
  * @param instanceKey of this installation.
  */
-export function attestedBy(
+export function makeAttestedWallet(
   unit: WalletUnit,
   instanceKey: () => Promise<Jwk>,
   { signJwt }: Pick<CallbackContext, 'signJwt'>,
@@ -25,7 +25,7 @@ export function attestedBy(
     const { issuer, challenge_endpoint: endpoint } = authorizationServerMetadata as { issuer: string; challenge_endpoint?: string };
     const payload = {
       ...{ iss: unit.clientId, aud: issuer, jti: randomUUID(), iat: Math.floor(Date.now() / 1000) },
-      ...(endpoint !== undefined && { challenge: await challengeOf(endpoint) }),
+      ...(endpoint !== undefined && { challenge: await fetchChallenge(endpoint) }),
     };
     const signer: JwtSigner = { method: 'jwk', alg: 'ES256', publicJwk };
     const header = { alg: 'ES256', typ: 'oauth-client-attestation-pop+jwt' };
@@ -35,7 +35,7 @@ export function attestedBy(
   };
 }
 
-async function challengeOf(endpoint: string): Promise<string> {
+async function fetchChallenge(endpoint: string): Promise<string> {
   const answer = await fetch(endpoint, { method: 'POST' });
   const { attestation_challenge: challenge } = (await answer.json()) as { attestation_challenge: string };
   return challenge;

@@ -11,17 +11,17 @@ import { Openid4vciClient } from '@openid4vc/openid4vci';
 import { Openid4vpClient } from '@openid4vc/openid4vp';
 import { CompactEncrypt, exportJWK, importJWK, SignJWT } from 'jose';
 import {
-  credentialsOf,
   type Key,
   type PresentationRequest,
   presentations,
-  requestOf,
   type StoredCredential,
+  toPresentationRequest,
+  toStoredCredentials,
   verifySigner,
 } from './credentials.ts';
-import { attestedBy, type WalletUnit } from './wallet-unit.ts';
+import { makeAttestedWallet, type WalletUnit } from './wallet-unit.ts';
 
-/** What the issuer promised for later, and what it takes to fetch it. */
+/** A deferred credential, and the data to fetch it. */
 type Promised = {
   readonly configurationId: string;
   readonly transactionId: string;
@@ -29,7 +29,7 @@ type Promised = {
   readonly asking: Parameters<Openid4vciClient['retrieveDeferredCredentials']>[0];
 };
 
-/** What it takes to collect the same credential anew. */
+/** Data to request the same credential again. */
 type Renewable = {
   readonly credentialOffer: Offer;
   readonly issuerMetadata: IssuerMetadata;
@@ -43,13 +43,13 @@ type IssuerMetadata = Awaited<ReturnType<Openid4vciClient['resolveIssuerMetadata
 type Token = Awaited<ReturnType<Openid4vciClient['retrievePreAuthorizedCodeAccessTokenFromOffer']>>;
 
 /**
- * A wallet made of other people's code: the @openid4vc packages speak the protocols, jose signs and encrypts. It
- * shares nothing with the service, so what it accepts is evidence.
+ * A wallet of independent libraries: @openid4vc for the protocols, jose for signatures and encryption. It shares no code
+ * with the service, so its acceptance is evidence.
  */
 export class Openid4vcWallet {
   readonly credentials: StoredCredential[] = [];
   readonly promised: Promised[] = [];
-  /** What the last offer allows. */
+  /** Grants of the last offer. */
   renewable: Renewable | undefined;
   readonly #keys = new Map<string, Key>();
   readonly #unit: WalletUnit | undefined;
@@ -58,7 +58,7 @@ export class Openid4vcWallet {
   readonly #vci: Openid4vciClient;
   readonly #vp: Openid4vpClient;
 
-  /** @param unit absent: nobody attests this wallet or its keys. */
+  /** @param unit absent: this wallet and its keys are not attested. */
   constructor(fetch: typeof globalThis.fetch = globalThis.fetch, unit?: WalletUnit) {
     // Plain http is only for loopback addresses, as in a demonstration.
     setGlobalConfig({ allowInsecureUrls: true });
@@ -112,7 +112,7 @@ export class Openid4vcWallet {
       issuerMetadata,
       clientId: this.#clientId,
       redirectUri: this.#redirectUri,
-      scope: scopesOf(issuerMetadata, credentialOffer.credential_configuration_ids),
+      scope: findScopes(issuerMetadata, credentialOffer.credential_configuration_ids),
       dpop: { signer: dpopSigner },
     });
     const url = await browse(request.authorizationRequestUrl);
@@ -145,7 +145,7 @@ export class Openid4vcWallet {
     return this.#receive(credentialOffer, issuerMetadata, token as unknown as Token, dpopSigner);
   }
 
-  /** Where browsers are sent back to; nobody listens there. */
+  /** Redirect URI; no server listens there. */
   get #redirectUri(): string {
     return `${this.#clientId}/callback`;
   }
@@ -168,7 +168,7 @@ export class Openid4vcWallet {
       const proofs: string[] = [];
       const keys = holders.map(({ publicJwk }) => publicJwk);
       const attested = this.#unit?.keyAttestation(keys, nonce);
-      // One proof stands for all keys that are attested beside it (OpenID4VCI 1.0 appendix F.1).
+      // One proof covers all keys of its key attestation (OpenID4VCI 1.0 appendix F.1).
       for (const publicJwk of attested === undefined ? keys : keys.slice(0, 1)) {
         const { jwt } = await this.#vci.createCredentialRequestJwtProof({
           issuerMetadata,
@@ -191,10 +191,10 @@ export class Openid4vcWallet {
       if (transactionId !== undefined) {
         const accessToken = token.accessTokenResponse.access_token;
         const dpop = { signer: dpopSigner, ...token.dpop };
-        const asking = { issuerMetadata, accessToken, transactionId, dpop };
-        this.promised.push({ configurationId: credentialConfigurationId, transactionId, holders, asking });
+        const deferredRequest = { issuerMetadata, accessToken, transactionId, dpop };
+        this.promised.push({ configurationId: credentialConfigurationId, transactionId, holders, asking: deferredRequest });
       }
-      received.push(...(await credentialsOf(credentialConfigurationId, credentialResponse.credentials, holders)));
+      received.push(...(await toStoredCredentials(credentialConfigurationId, credentialResponse.credentials, holders)));
       const { notification_id: notificationId } = credentialResponse;
       if (notificationId !== undefined) {
         await this.#vci.sendNotification({
@@ -209,12 +209,15 @@ export class Openid4vcWallet {
     return received;
   }
 
-  /** Asks once for what was promised (OpenID4VCI 1.0 section 9). @returns what came; nothing while it is not ready. */
+  /**
+   * Requests a deferred credential once (OpenID4VCI 1.0 section 9).
+   * @returns the received credentials; empty while it is not ready.
+   */
   async fetchPromised(): Promise<readonly StoredCredential[]> {
     const received: StoredCredential[] = [];
     for (const { configurationId, holders, asking } of this.promised) {
       const { deferredCredentialResponse } = await this.#vci.retrieveDeferredCredentials(asking);
-      received.push(...(await credentialsOf(configurationId, deferredCredentialResponse.credentials, holders)));
+      received.push(...(await toStoredCredentials(configurationId, deferredCredentialResponse.credentials, holders)));
     }
     this.credentials.push(...received);
     return received;
@@ -225,10 +228,10 @@ export class Openid4vcWallet {
     const parsed = this.#vp.parseOpenid4vpAuthorizationRequest({ authorizationRequest: uri });
     const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({ authorizationRequestPayload: parsed.params });
     const { client_id: clientId } = resolved.authorizationRequestPayload as { client_id?: string };
-    return requestOf(resolved.authorizationRequestPayload, String(clientId), resolved.jar?.signer);
+    return toPresentationRequest(resolved.authorizationRequestPayload, String(clientId), resolved.jar?.signer);
   }
 
-  /** Answers every query with the given credential, disclosing what was asked for and nothing else. */
+  /** Answers every query with the given credential, disclosing exactly the requested claims. */
   async present(
     request: PresentationRequest,
     credential: StoredCredential,
@@ -238,7 +241,7 @@ export class Openid4vcWallet {
     return this.answer(request, await presentations(asked, credential, nonce, request.clientId));
   }
 
-  /** Answers with presentations that somebody else made, by the id of their query. */
+  /** Answers with prepared presentations, by the id of their query. */
   async answer(
     { payload }: PresentationRequest,
     vpToken: Readonly<Record<string, readonly string[]>>,
@@ -262,12 +265,12 @@ export class Openid4vcWallet {
   }
 
   /**
-   * Reads a request that a page makes by the Digital Credentials API (OpenID4VP 1.0 appendix A).
-   * Whoever signed it, the answer is for the page (appendix A.4).
+   * Parses a request of a page by the Digital Credentials API (OpenID4VP 1.0 appendix A). The response is bound to the
+   * page's origin, whoever signed the request (appendix A.4).
    */
   async readPageRequest(data: Readonly<Record<string, unknown>>, origin: string): Promise<PresentationRequest> {
     const resolved = await this.#vp.resolveOpenId4vpAuthorizationRequest({ authorizationRequestPayload: data as never, origin });
-    return requestOf(resolved.authorizationRequestPayload, `origin:${origin}`, resolved.jar?.signer);
+    return toPresentationRequest(resolved.authorizationRequestPayload, `origin:${origin}`, resolved.jar?.signer);
   }
 
   /** @returns what the page hands to the verifier. */
@@ -317,7 +320,9 @@ export class Openid4vcWallet {
       hash: (data, alg) => createHash(alg.replace('-', '').toLowerCase()).update(data).digest(),
       generateRandom: (length) => randomBytes(length),
       clientAuthentication:
-        unit === undefined ? clientAuthenticationAnonymous() : attestedBy(unit, async () => (await instance).publicJwk, { signJwt }),
+        unit === undefined
+          ? clientAuthenticationAnonymous()
+          : makeAttestedWallet(unit, async () => (await instance).publicJwk, { signJwt }),
       verifyJwt: verifySigner,
       encryptJwe: async (encryptor, data) => {
         const { alg, enc, publicJwk, kid, apu, apv } = encryptor;
@@ -337,8 +342,8 @@ export class Openid4vcWallet {
       getX509CertificateMetadata: (certificate) => {
         const { subjectAltName = '' } = new X509Certificate(Buffer.from(certificate, 'base64'));
         const names = subjectAltName.split(', ');
-        const of = (prefix: string) => names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
-        return { sanDnsNames: of('DNS:'), sanUriNames: of('URI:') };
+        const withoutPrefix = (prefix: string) => names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+        return { sanDnsNames: withoutPrefix('DNS:'), sanUriNames: withoutPrefix('URI:') };
       },
     };
   }
@@ -346,7 +351,7 @@ export class Openid4vcWallet {
 
 const CLIENT_ID = 'https://wallet.example.org';
 
-/** How answers are encrypted. */
+/** Encryption of responses. */
 const encryption = () => ({
   encryption: { nonce: randomBytes(12).toString('base64url') },
   serverMetadata: {
@@ -357,7 +362,7 @@ const encryption = () => ({
 });
 
 /** The scopes by which the metadata names these configurations. */
-function scopesOf({ credentialIssuer }: Awaited<ReturnType<Openid4vciClient['resolveIssuerMetadata']>>, ids: readonly string[]): string {
+function findScopes({ credentialIssuer }: Awaited<ReturnType<Openid4vciClient['resolveIssuerMetadata']>>, ids: readonly string[]): string {
   const supported = credentialIssuer.credential_configurations_supported;
   return ids.map((id) => String(supported[id]?.['scope'])).join(' ');
 }
