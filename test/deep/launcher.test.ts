@@ -30,6 +30,7 @@ describe('npx vidimus', () => {
     });
 
   for (const [command, suggestion] of [
+    ['strat', 'start'],
     ['doctr', 'doctor'],
     ['docter --json', 'doctor'],
     ['restore fenc', 'restore fence'],
