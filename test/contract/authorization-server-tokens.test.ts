@@ -3,14 +3,14 @@ import type { RemoteAuthorizationServers } from '../../adapters/remote/authoriza
 import { AuthorizationServerError, type AuthorizationServerFault } from '../../application/ports/authorization-servers.ts';
 import type { ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
+import { ForeignWorld, outcome } from '../support/foreign-world.ts';
 import {
   MisbehavingProvider,
   makeKey,
   makeUnsignedToken,
   type ProviderAnswer,
   signWithPublicKeyAsSecret,
-} from '../support/bent-provider.ts';
-import { ForeignWorld, outcome } from '../support/foreign-world.ts';
+} from '../support/misbehaving-provider.ts';
 
 const EXCHANGE = {
   tenantId: 'acme' as TenantId,

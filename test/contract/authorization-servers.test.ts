@@ -3,8 +3,8 @@ import { RemoteAuthorizationServers } from '../../adapters/remote/authorization-
 import { GuardedHttpClient } from '../../adapters/remote/http-client.ts';
 import type { AuthorizationServerFault } from '../../application/ports/authorization-servers.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { MisbehavingProvider, makeKey, type ProviderAnswer } from '../support/bent-provider.ts';
 import { ForeignWorld, outcome } from '../support/foreign-world.ts';
+import { MisbehavingProvider, makeKey, type ProviderAnswer } from '../support/misbehaving-provider.ts';
 
 const ACME = 'acme' as TenantId;
 

@@ -10,7 +10,7 @@ import { ForeignTokenError } from '../../domain/oauth/foreign-token.ts';
 import { isResponseFrom, upstreamAuthorizationUrl } from '../../domain/oauth/upstream.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { parsePublicJwk, thumbprint as thumbprintOf } from '../../domain/shared/jwk.ts';
-import { makeKey, signCompact } from '../support/bent-provider.ts';
+import { makeKey, signCompact } from '../support/misbehaving-provider.ts';
 import {
   CONFIDENTIAL_CLIENT,
   PUBLIC_CLIENT,

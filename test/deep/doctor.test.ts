@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { databases, rawSql, type TestDatabase } from '../support/databases.ts';
-import { DoctorService, MASTER_SECRET, messages } from '../support/doctored-service.ts';
 import { createResource, trustListBody } from '../support/populated.ts';
 import { runProcess, stopPrograms } from '../support/programs.ts';
 import { makeServerCertificate } from '../support/server-certificate.ts';
+import { DoctorService, MASTER_SECRET, messages } from '../support/service-with-faults.ts';
 
 describe('doctor', () => {
   let subject: DoctorService;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createResource, type PopulatedTenant, populate } from '../support/populated.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
-import { BlockMeter } from '../support/thread-holds.ts';
+import { BlockMeter } from '../support/thread-blocks.ts';
 
 const LIMIT_MS = 100;
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { QUERY, requestPresentation } from '../support/present.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
-import { BlockMeter, type MeasuredRequest } from '../support/thread-holds.ts';
+import { BlockMeter, type MeasuredRequest } from '../support/thread-blocks.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** How long a request without a token may block the thread. */

@@ -6,9 +6,9 @@ import { startFailureMessage } from '../../bootstrap/start/start-failure.ts';
 import { freePort } from '../demo/process.ts';
 import { type CollectedSpan, Collector } from '../support/collector.ts';
 import { databases, type TestDatabase } from '../support/databases.ts';
-import { CapturedLog } from '../support/kept-log.ts';
 import { sumSamples } from '../support/metrics.ts';
 import { Shop } from '../support/present.ts';
+import { CapturedLog } from '../support/recorded-log.ts';
 import { startTestService } from '../support/test-service.ts';
 import { callerFor, WorkerService } from '../support/worker-service.ts';
 

@@ -3,10 +3,10 @@ import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
 import { Backend } from '../support/backend.ts';
 import { type DatabaseKind, databases, type TestDatabase } from '../support/databases.ts';
-import { asService } from '../support/left-behind.ts';
 import { createResource } from '../support/populated.ts';
 import { issue, present, requestPresentation } from '../support/present.ts';
 import { stopPrograms, waitForAnswer } from '../support/programs.ts';
+import { asService } from '../support/release-state.ts';
 import { type Callable, createTenant } from '../support/test-service.ts';
 import { Releases, stop } from '../support/upgrade.ts';
 

@@ -8,6 +8,10 @@ import { freePort } from '../demo/process.ts';
 import { type DatabaseKind, databases, rawSql, type TestDatabase } from '../support/databases.ts';
 import { HealthBalancer } from '../support/health-balancer.ts';
 import { IssuingLoad } from '../support/issuing-load.ts';
+import { createResource, offerBody } from '../support/populated.ts';
+import { issue, present, requestPresentation } from '../support/present.ts';
+import { type RunningProgram, runProcess, stopPrograms } from '../support/programs.ts';
+import { RawWallet } from '../support/raw-wallet.ts';
 import {
   asService,
   createState,
@@ -17,11 +21,7 @@ import {
   readStatus,
   redeemOffer,
   revoke,
-} from '../support/left-behind.ts';
-import { createResource, offerBody } from '../support/populated.ts';
-import { issue, present, requestPresentation } from '../support/present.ts';
-import { type RunningProgram, runProcess, stopPrograms } from '../support/programs.ts';
-import { RawWallet } from '../support/raw-wallet.ts';
+} from '../support/release-state.ts';
 import { createTenant } from '../support/test-service.ts';
 import { type EarlierRelease, Releases, stop } from '../support/upgrade.ts';
 

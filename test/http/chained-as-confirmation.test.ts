@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { Store } from '../../application/ports/store.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { MisbehavingProvider } from '../support/bent-provider.ts';
 import {
   Browser,
   type BrowserResponse,
@@ -14,6 +13,7 @@ import {
   UNKNOWN_LOGIN,
   withClockAdvanced,
 } from '../support/chained-world.ts';
+import { MisbehavingProvider } from '../support/misbehaving-provider.ts';
 import { callInParallel } from '../support/raced-services.ts';
 import { AUTHORIZATION_REQUEST, CLIENT_ID, dpopProof, newKey } from '../support/raw-wallet.ts';
 import { certify } from '../support/test-certificates.ts';

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { MisbehavingProvider } from '../support/bent-provider.ts';
 import {
   Browser,
   type ChainedWallet,
@@ -10,6 +9,7 @@ import {
   UNKNOWN_LOGIN,
   withClockAdvanced,
 } from '../support/chained-world.ts';
+import { MisbehavingProvider } from '../support/misbehaving-provider.ts';
 import { AUTHORIZATION_REQUEST, CODE_VERIFIER, dpopProof, RawWallet } from '../support/raw-wallet.ts';
 import { CONFIDENTIAL_CLIENT } from '../support/upstream-provider.ts';
 

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { MisbehavingProvider } from '../support/bent-provider.ts';
 import {
   Browser,
   ChainedWallet,
@@ -9,6 +8,7 @@ import {
   redirectParameters,
   UNKNOWN_LOGIN,
 } from '../support/chained-world.ts';
+import { MisbehavingProvider } from '../support/misbehaving-provider.ts';
 import { createResource, offerBody } from '../support/populated.ts';
 import { CLIENT_ID, dpopProof, newKey, RawWallet } from '../support/raw-wallet.ts';
 import { createTenant, startTestService } from '../support/test-service.ts';

@@ -8,7 +8,7 @@ import { QUERY } from '../support/present.ts';
 import { sharedRegistrar } from '../support/registrar.ts';
 import { addressOf, nameOf, recipeOf, rolesOf } from '../support/requests.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
-import { BlockMeter } from '../support/thread-holds.ts';
+import { BlockMeter } from '../support/thread-blocks.ts';
 
 const registrar = await sharedRegistrar();
 

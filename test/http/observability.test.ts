@@ -1,10 +1,10 @@
 import { createServer } from 'node:net';
 import { expect } from 'chai';
 import { freePort } from '../demo/process.ts';
-import { CapturedLog, type LogLine } from '../support/kept-log.ts';
 import { parseSamples, sumSamples } from '../support/metrics.ts';
 import { type HeldCredential, Shop } from '../support/present.ts';
 import { RawWallet } from '../support/raw-wallet.ts';
+import { CapturedLog, type LogLine } from '../support/recorded-log.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';
 
 const TOKEN = 'a-token-for-the-scraper-of-metrics';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { CapturedLog } from '../support/kept-log.ts';
 import { presentMdoc } from '../support/mdoc-maker.ts';
 import { newKey } from '../support/raw-wallet.ts';
+import { CapturedLog } from '../support/recorded-log.ts';
 import { makeSdJwt, type SdJwtOverrides, saltedDisclosure } from '../support/sd-jwt-maker.ts';
 import { type CertifiedKey, certify, pem } from '../support/test-certificates.ts';
 import { createTenant, startTestService, type TestService } from '../support/test-service.ts';

@@ -4,7 +4,7 @@ import { AuthorizationServerError, type AuthorizationServerFault } from '../../a
 import { Clock } from '../../application/ports/clock.ts';
 import { ForeignTokenError, type ForeignTokenReason } from '../../domain/oauth/foreign-token.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
-import { MisbehavingProvider } from './bent-provider.ts';
+import { MisbehavingProvider } from './misbehaving-provider.ts';
 
 class SettableClock extends Clock {
   time = Date.now();

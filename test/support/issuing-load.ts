@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { revoke } from './left-behind.ts';
 import { createResource, offerBody } from './populated.ts';
 import type { HeldCredential } from './present.ts';
 import { newKey, RawWallet } from './raw-wallet.ts';
+import { revoke } from './release-state.ts';
 import type { Callable } from './test-service.ts';
 
 export type IssuedUnderLoad = {
