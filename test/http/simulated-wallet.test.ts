@@ -81,10 +81,10 @@ describe('simulated wallet', () => {
     const otherWallet = new SimulatedWallet();
     const offer = await otherWallet.readOffer(uri);
     const error = await otherWallet.accept(offer, { txCode: '000000' }).then(
-      () => 'taken',
+      () => 'accepted',
       (error: Error) => error.message,
     );
-    expect(error).to.not.equal('taken');
+    expect(error).to.not.equal('accepted');
     const { credentials } = await otherWallet.accept(offer, { txCode: '493536' });
     expect(credentials).to.have.length(1);
   });
@@ -295,7 +295,7 @@ describe('simulated wallet under attack', () => {
   };
   const resultOf = (work: Promise<unknown>) =>
     work.then(
-      () => 'taken',
+      () => 'accepted',
       ({ message }: Error) => message,
     );
   const inCredential = (change: (text: string) => string) => (body: string) => {
@@ -330,10 +330,10 @@ describe('simulated wallet under attack', () => {
 
   it('rejects an endless answer, and reports a call without an answer', async () => {
     const { wallet: attackedWallet, heard: exchanges } = createAttackedWallet(/./, () => ' '.repeat(21 * 1024 * 1024));
-    expect(await resultOf(attackedWallet.readOffer((await world.offer(['diploma'])).uri))).to.not.equal('taken');
+    expect(await resultOf(attackedWallet.readOffer((await world.offer(['diploma'])).uri))).to.not.equal('accepted');
     expect(exchanges.at(-1)?.error).to.match(/more than 20971520 bytes/);
     const unreachableOffer = 'openid-credential-offer://?credential_offer_uri=http%3A%2F%2F127.0.0.1%3A9%2F';
-    expect(await resultOf(attackedWallet.readOffer(unreachableOffer))).to.not.equal('taken');
+    expect(await resultOf(attackedWallet.readOffer(unreachableOffer))).to.not.equal('accepted');
     expect(exchanges.at(-1)).to.include({ url: 'http://127.0.0.1:9/' }).and.not.have.property('status');
   });
 });

@@ -11,12 +11,12 @@ export function resultOrFailureCode<T>(work: () => T): T | string {
   }
 }
 
-/** The code of the Failure of `work`, or `taken` when it succeeds. */
+/** The code of the Failure of `work`, or `accepted` when it succeeds. */
 export function failureCode(work: () => unknown): string {
   return String(
     resultOrFailureCode(() => {
       work();
-      return 'taken';
+      return 'accepted';
     }),
   );
 }

@@ -303,7 +303,7 @@ describe('response encryption of a wallet', () => {
     } catch (error) {
       return error instanceof Failure ? error.code : error;
     }
-    return 'taken';
+    return 'accepted';
   };
 
   it('is parsed with and without kid, use and zip', () => {
@@ -353,7 +353,7 @@ describe('response encryption of a wallet', () => {
     );
     fc.assert(
       fc.property(fc.oneof(changedEncryption, fc.jsonValue()), (requested) => {
-        expect(rejectionOf(requested)).to.be.oneOf(['taken', 'invalid_encryption_parameters']);
+        expect(rejectionOf(requested)).to.be.oneOf(['accepted', 'invalid_encryption_parameters']);
       }),
       { numRuns: 300 },
     );

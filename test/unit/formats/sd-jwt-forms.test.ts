@@ -24,7 +24,7 @@ const digestOf = (text: string) => hash('sha256', text, 'base64url');
 function resultOf(work: () => unknown): string {
   try {
     work();
-    return 'taken';
+    return 'accepted';
   } catch (error) {
     if (error instanceof Refusal) return error.reason;
     throw error;
@@ -85,7 +85,7 @@ describe('disclosures of an SD-JWT', () => {
     ['under another hash below', 'nested_sd_alg', { a: { _sd_alg: 'sha-256' } }, []],
     ['in too deeply nested lists', 'too_deep', { a: nested(33, 1) }, []],
     ['in too deeply nested objects', 'too_deep', { a: [deepObject(32)] }, []],
-    ['in lists of the maximum depth', 'taken', { a: nested(31, 1) }, []],
+    ['in lists of the maximum depth', 'accepted', { a: nested(31, 1) }, []],
   ];
   for (const [description, outcome, payload, disclosures] of cases) {
     it(`${description}: ${outcome}`, () => expect(resultOf(() => process(payload, ...disclosures))).to.equal(outcome));
@@ -97,10 +97,10 @@ describe('disclosures of an SD-JWT', () => {
   it('never contain a claim that must be visible, nor a part of one', () => {
     const status = textOf(['salt', 'status', {}]);
     expect(forbidden({ _sd: [digestOf(status)] }, status)).to.equal('forbidden_disclosure');
-    expect(forbidden({ document: { _sd: [digestOf(status)] } }, status), 'below').to.equal('taken');
+    expect(forbidden({ document: { _sd: [digestOf(status)] } }, status), 'below').to.equal('accepted');
     expect(forbidden({ aud: [{ '...': 'x' }] })).to.equal('forbidden_disclosure');
     expect(forbidden({ cnf: { jwk: [[{ _sd: [] }]] } })).to.equal('forbidden_disclosure');
-    expect(forbidden({ aud: null, status: [null, 'x', { a: 1 }] })).to.equal('taken');
+    expect(forbidden({ aud: null, status: [null, 'x', { a: 1 }] })).to.equal('accepted');
   });
 });
 
@@ -125,11 +125,11 @@ describe('protocol claims of an SD-JWT VC', () => {
 
   it('may name several audiences', () => {
     const audienceResult = (aud: Json, ...recipients: string[]) => resultOf(() => assertRecipients(aud, recipients));
-    expect(audienceResult('a', 'b', 'a')).to.equal('taken');
-    expect(audienceResult(['a', 'b'], 'b')).to.equal('taken');
+    expect(audienceResult('a', 'b', 'a')).to.equal('accepted');
+    expect(audienceResult(['a', 'b'], 'b')).to.equal('accepted');
     expect(audienceResult([], 'b')).to.equal('credential_audience');
     expect(resultOf(() => assertRecipients('a'))).to.equal('credential_audience');
-    expect(resultOf(() => assertRecipients(undefined))).to.equal('taken');
+    expect(resultOf(() => assertRecipients(undefined))).to.equal('accepted');
     for (const aud of [null, 1, [1], {}]) expect(audienceResult(aud, 'b')).to.equal('malformed');
   });
 
@@ -138,8 +138,8 @@ describe('protocol claims of an SD-JWT VC', () => {
     const okp = jwkOf(generateKeyPairSync('ed25519').publicKey);
     const ec = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey);
     const holder = (jwk: Json) => resultOf(() => parseHolderKey({ cnf: { jwk } }));
-    for (const alg of ['EdDSA', 'Ed25519']) expect(holder({ ...okp, alg })).to.equal('taken');
-    expect(holder(okp)).to.equal('taken');
+    for (const alg of ['EdDSA', 'Ed25519']) expect(holder({ ...okp, alg })).to.equal('accepted');
+    expect(holder(okp)).to.equal('accepted');
     for (const jwk of [{ ...ec, alg: 'Ed25519' }, { ...ec, alg: 'EdDSA' }, { ...okp, alg: 'ES256' }, { ...ec, alg: null }, [ec], null]) {
       expect(holder(jwk)).to.equal('holder_key_missing');
     }
@@ -172,14 +172,14 @@ describe('key binding of a holder', () => {
     const key = parsePublicJwk(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }));
     if (key === undefined) throw new Error('unreadable');
     const header = (alg: string, typ = 'kb+jwt') => resultOf(() => assertKeyBindingHeader({ alg, typ }, key, ['ES256', 'ES384']));
-    expect([header('ES256'), header('ES384'), header('ES512')]).to.deep.equal(['taken', 'kb_alg', 'kb_alg']);
+    expect([header('ES256'), header('ES384'), header('ES512')]).to.deep.equal(['accepted', 'kb_alg', 'kb_alg']);
     expect(header('ES256', 'jwt')).to.equal('kb_typ');
   });
 
   it('has the nonce of the request, as text', () => {
     const nonce = (payload: JsonObject) => resultOf(() => assertNonce(payload, 'n-1'));
     expect([nonce({ nonce: 'n-1' }), nonce({ nonce: 'n-2' }), nonce({ nonce: 5 }), nonce({ nonce: ['n-1'] }), nonce({})]).to.deep.equal([
-      ...['taken', 'nonce_mismatch', 'kb_claim_type', 'kb_claim_type', 'kb_claim_missing'],
+      ...['accepted', 'nonce_mismatch', 'kb_claim_type', 'kb_claim_type', 'kb_claim_missing'],
     ]);
   });
 
@@ -205,15 +205,15 @@ describe('key binding of a holder', () => {
 
   it('names the hash algorithm if the request named any, and one of those', () => {
     const several = offering('sha-256', 'sha-384');
-    expect(confirm(hashes([several], 'sha-256'), [several])).to.equal('taken');
-    expect(confirm(hashes([several], 'sha-384', 'sha384'), [several])).to.equal('taken');
+    expect(confirm(hashes([several], 'sha-256'), [several])).to.equal('accepted');
+    expect(confirm(hashes([several], 'sha-384', 'sha384'), [several])).to.equal('accepted');
     expect(confirm(hashes([several]), [several]), 'not named').to.equal('transaction_data_alg');
     expect(confirm(hashes([several], 'sha-512', 'sha512'), [several])).to.equal('transaction_data_alg');
-    expect(confirm(hashes([several, plain], 'sha-256'), [several, plain])).to.equal('taken');
+    expect(confirm(hashes([several, plain], 'sha-256'), [several, plain])).to.equal('accepted');
     const weak = offering('md5');
     expect(confirm(hashes([weak], 'md5', 'md5'), [weak])).to.equal('transaction_data_alg');
     for (const empty of [offering(), textOf({ transaction_data_hashes_alg: 'sha-384' }), plain, 'no JSON']) {
-      expect(confirm(hashes([empty]), [empty]), 'SHA-256 where none is named').to.equal('taken');
+      expect(confirm(hashes([empty]), [empty]), 'SHA-256 where none is named').to.equal('accepted');
       expect(confirm(hashes([empty], 'sha-384', 'sha384'), [empty])).to.equal('transaction_data_alg');
     }
   });

@@ -207,7 +207,7 @@ describe('credentials that follow their wallet', () => {
     const trust = world.walletProviderTrust.followedList((await world.tenantConfigurations.readStored(ACME)) as never, swapped, now);
     expect(
       await trust.then(
-        () => 'taken',
+        () => 'accepted',
         (error: Error) => error.message,
       ),
     ).to.equal('status_invalid: sub');

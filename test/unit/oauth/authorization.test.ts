@@ -175,7 +175,7 @@ describe('authorization request', () => {
   });
 
   it('names this issuer as its resource, or none', () => {
-    expect(errorCode({ resource: context.issuer })).to.equal('taken');
+    expect(errorCode({ resource: context.issuer })).to.equal('accepted');
     expect(errorCode({ resource: 'https://issuer.example/other' })).to.equal('invalid_target');
   });
 
@@ -214,7 +214,7 @@ describe('authorization request', () => {
     expect(detailsWith(31)).to.throw('at most 30 credentials');
     const [detail] = JSON.parse(details('card')) as object[];
     const repeated = (count: number) => errorCode({ authorization_details: JSON.stringify(Array(count).fill(detail)) });
-    expect([repeated(30), repeated(31)]).to.deep.equal(['taken', 'invalid_authorization_details']);
+    expect([repeated(30), repeated(31)]).to.deep.equal(['accepted', 'invalid_authorization_details']);
   });
 
   describe('without a required challenge', () => {
@@ -244,8 +244,8 @@ describe('authorization request', () => {
   });
 
   it('is answered in the query; response_mode may be query or absent', () => {
-    expect(errorCode({})).to.equal('taken');
-    expect(errorCode({ response_mode: 'query' })).to.equal('taken');
+    expect(errorCode({})).to.equal('accepted');
+    expect(errorCode({ response_mode: 'query' })).to.equal('accepted');
     for (const response_mode of ['form_post', 'fragment', 'query.jwt', 'direct_post', 'QUERY']) {
       expect(errorCode({ response_mode }), response_mode).to.equal('invalid_request');
     }
@@ -263,7 +263,7 @@ describe('authorization request', () => {
       it(`a long ${name}`, () => {
         expect(errorCode(change)).to.equal(code);
         const truncated = Object.entries(change).map(([key, value]) => [key, value.slice(0, 4096)]);
-        expect(errorCode(Object.fromEntries(truncated))).to.equal('taken');
+        expect(errorCode(Object.fromEntries(truncated))).to.equal('accepted');
       });
     }
 
@@ -272,7 +272,7 @@ describe('authorization request', () => {
         const text = (note: string) => JSON.stringify([{ type: 'openid_credential', credential_configuration_id: 'card', note }]);
         return text('x'.repeat(length - text('').length));
       };
-      expect(errorCode({ authorization_details: details(16_384) })).to.equal('taken');
+      expect(errorCode({ authorization_details: details(16_384) })).to.equal('accepted');
       expect(errorCode({ authorization_details: details(16_385) })).to.equal('invalid_authorization_details');
     });
   });

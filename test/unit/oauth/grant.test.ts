@@ -260,7 +260,7 @@ describe('request with authorization_details and scope', () => {
 
   it('is rejected for an unknown scope only without other credentials', () => {
     expect(failureCode(() => requested({ scope: 'unknown' }))).to.equal('invalid_scope');
-    expect(failureCode(() => requested({ ...details([CARD]), scope: 'unknown' }))).to.equal('taken');
+    expect(failureCode(() => requested({ ...details([CARD]), scope: 'unknown' }))).to.equal('accepted');
   });
 
   it('accepts more scopes than a session has configurations when the offer contains few of them', () => {
@@ -305,8 +305,8 @@ describe('request with authorization_details and scope', () => {
   ] as const) {
     it(`is accepted with ${description}`, () => {
       const entry = { ...CARD, ...change };
-      expect(failureCode(() => requested(details([entry])))).to.equal('taken');
-      expect(failureCode(() => token([entry]))).to.equal('taken');
+      expect(failureCode(() => requested(details([entry])))).to.equal('accepted');
+      expect(failureCode(() => token([entry]))).to.equal('accepted');
     });
   }
 
@@ -353,8 +353,8 @@ describe('wallet profile', () => {
         if (error instanceof Failure) return error.code;
         throw error;
       }
-      return 'taken';
+      return 'accepted';
     };
-    expect([await check(null), await check('haip')]).to.deep.equal(['taken', 'use_dpop_nonce']);
+    expect([await check(null), await check('haip')]).to.deep.equal(['accepted', 'use_dpop_nonce']);
   });
 });

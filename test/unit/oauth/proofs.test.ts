@@ -29,7 +29,7 @@ describe('htu of a DPoP proof', () => {
   it('is the URL of the request, in any notation', () => {
     // RFC 9449 section 4.3: without query and fragment
     for (const htu of [`${URL}?a=b#c`, 'HTTPS://Issuer.example:443/acme/x/../%74oken']) {
-      expect(resultOf({ htu }), htu).to.equal('taken');
+      expect(resultOf({ htu }), htu).to.equal('accepted');
     }
     for (const htu of [`${URL}s`, 'nonsense']) expect(resultOf({ htu }), htu).to.equal('invalid_dpop_proof');
   });
@@ -49,12 +49,12 @@ describe('times of a DPoP proof', () => {
   }
 
   it('may have expired 50 seconds ago, since clocks differ', () => {
-    expect(resultOf({ exp: now() - 50 })).to.equal('taken');
+    expect(resultOf({ exp: now() - 50 })).to.equal('accepted');
   });
 
   it('are optional, and accepted if they are valid', () => {
-    expect(resultOf({})).to.equal('taken');
-    expect(resultOf({ exp: now() + 60, nbf: now() })).to.equal('taken');
+    expect(resultOf({})).to.equal('accepted');
+    expect(resultOf({ exp: now() + 60, nbf: now() })).to.equal('accepted');
   });
 });
 
@@ -72,7 +72,7 @@ describe('time of a key proof', () => {
     // OpenID4VCI 1.0 appendix F.4
     expect(resultOf(now() + 90)).to.equal('invalid_proof');
     expect(resultOf(now() - 330)).to.equal('invalid_proof');
-    expect([resultOf(now() + 30), resultOf(now() - 270)]).to.deep.equal(['taken', 'taken']);
+    expect([resultOf(now() + 30), resultOf(now() - 270)]).to.deep.equal(['accepted', 'accepted']);
   });
 });
 
@@ -86,7 +86,7 @@ describe('key for an encrypted answer', () => {
   it('is rejected if it is a signature key', () => {
     // RFC 7517 section 4.2
     expect(resultOf({ use: 'sig' })).to.equal('invalid_encryption_parameters');
-    expect([resultOf({ use: 'enc' }), resultOf({})]).to.deep.equal(['taken', 'taken']);
+    expect([resultOf({ use: 'enc' }), resultOf({})]).to.deep.equal(['accepted', 'accepted']);
   });
 });
 

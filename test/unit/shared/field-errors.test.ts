@@ -18,7 +18,7 @@ import { parseInput, safeParseInput } from '../../../domain/shared/parse-input.t
 /** Returns the messages for a property `x`. */
 const messagesOf = (schema: z.ZodType, value: unknown) => {
   const parsed = safeParseInput(z.object({ x: schema }), { x: value });
-  return 'errors' in parsed ? parsed.errors.map(({ path, message }) => `${path}: ${message}`) : ['taken'];
+  return 'errors' in parsed ? parsed.errors.map(({ path, message }) => `${path}: ${message}`) : ['accepted'];
 };
 
 const Named = strictInput({ name: z.string(), size: z.number().optional() });
@@ -202,7 +202,7 @@ describe('configuration warning', () => {
     expect(() => assertNoProfileViolations('haip', [])).to.not.throw();
     try {
       assertNoProfileViolations('haip', Array(60).fill(FAULT));
-      expect.fail('taken');
+      expect.fail('accepted');
     } catch (error) {
       expect(error).to.be.instanceOf(Failure);
       const { code, details } = error as Failure;

@@ -37,12 +37,12 @@ function hostileTexts(): fc.Arbitrary<string> {
 
 describe('untrusted JSON', () => {
   it('is accepted or rejected consistently, with and without an escape', () => {
-    const counts = { taken: 0, refused: 0 };
+    const counts = { accepted: 0, rejected: 0 };
     fc.assert(
       fc.property(hostileTexts(), fc.integer({ min: 1, max: 5 }), (text, depth) => {
         const strict = parseJson(`[${text},"A"]`, depth);
-        if (strict === undefined) counts.refused++;
-        else counts.taken++;
+        if (strict === undefined) counts.rejected++;
+        else counts.accepted++;
         expect(parseJson(`[${text},"\\u0041"]`, depth)).to.deep.equal(strict);
       }),
       { numRuns: 3_000 },
@@ -325,18 +325,18 @@ describe('reason for rejected JSON', () => {
         fc.array(fc.tuple(names, tie('text')), { maxLength: 3 }).map((texts) => `{${texts.map((each) => each.join(' : ')).join()}}`),
       ),
     }));
-    const counts = { taken: 0, refused: 0 };
+    const counts = { accepted: 0, rejected: 0 };
     fc.assert(
       fc.property(text, (value) => {
         const document = `{"":${value}}`;
         const isAccepted = parseJsonObject(document, 3) !== undefined;
-        counts[isAccepted ? 'taken' : 'refused']++;
+        counts[isAccepted ? 'accepted' : 'rejected']++;
         const fault = describeJsonProblem(document, undefined, 3);
         expect(fault.startsWith('must be one complete'), `${document}: ${fault}`).to.equal(isAccepted);
       }),
       { numRuns: 2_000 },
     );
-    expect(Math.min(counts.taken, counts.refused)).to.be.greaterThan(100);
+    expect(Math.min(counts.accepted, counts.rejected)).to.be.greaterThan(100);
     for (const repeated of ['{},', '"\\\\",', '0,', '"\\u0061",', '1.5,']) {
       const document = `{"a":[${repeated.repeat(300_000 / repeated.length)}0],"a":1}`;
       let fault = '';

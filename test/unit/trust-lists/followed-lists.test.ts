@@ -92,7 +92,7 @@ function sequenceProblem(before: number | undefined, next: number, hours = 1): s
   const previous = before === undefined ? undefined : { sequenceNumber: before, contentHash: 'x', seenAt };
   try {
     assertNoSequenceJump(previous, { sequenceNumber: next, contentHash: 'y' }, NOW);
-    return 'taken';
+    return 'accepted';
   } catch (error) {
     return (error as Error).message.split(':')[0] ?? '';
   }
@@ -112,7 +112,7 @@ describe('sequence numbers of trust lists', () => {
     ['a first one in milliseconds', undefined, 1_798_703_600_000, 0],
     ['a first one of a date and milliseconds', undefined, 202612312359591, 0],
   ] as const) {
-    it(`are accepted: ${description}`, () => expect(sequenceProblem(before, next, hours)).to.equal('taken'));
+    it(`are accepted: ${description}`, () => expect(sequenceProblem(before, next, hours)).to.equal('accepted'));
   }
 
   for (const [description, before, next, hours] of [
@@ -336,13 +336,13 @@ describe('stored copy of a followed trust list', () => {
 
   it('is reported once for each waiting list, and again if the broker did not receive it', async () => {
     const listedUris: HeldListNotice[] = [];
-    let answer: 'taken' | 'refused' | 'lost' = 'lost';
+    let answer: 'accepted' | 'refused' | 'lost' = 'lost';
     const publisher = {
       isReady: true,
       async publishHeldList(notice: HeldListNotice) {
         if (answer === 'lost') throw new Error('the broker is unavailable');
         listedUris.push(notice);
-        return answer === 'taken';
+        return answer === 'accepted';
       },
     } as unknown as EventPublisher;
     const reportNow = () => reportHeldLists({ maintenance: store.maintenance, publisher, log: new SilentLog() });
@@ -351,7 +351,7 @@ describe('stored copy of a followed trust list', () => {
     clock.time += 2 * HOUR;
     await read();
     expect(await reportNow().catch(() => 'lost')).to.equal('lost');
-    answer = 'taken';
+    answer = 'accepted';
     await reportNow();
     await reportNow();
     expect(listedUris).to.have.length(1);

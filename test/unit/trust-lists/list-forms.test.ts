@@ -32,7 +32,7 @@ const ETSI = 'http://uri.etsi.org/19602';
 function faultOf(work: () => unknown): string {
   try {
     work();
-    return 'taken';
+    return 'accepted';
   } catch (error) {
     if (error instanceof TrustListRefusal) return error.fault;
     throw error;
@@ -72,7 +72,7 @@ describe('trust list document', () => {
     const identityWith = (count: number, val = 'MIIB') => ({
       ServiceDigitalIdentity: { X509Certificates: Array.from({ length: count }, () => ({ val })) },
     });
-    expect(faultOf(() => serviceOf(identityWith(5_000)))).to.equal('taken');
+    expect(faultOf(() => serviceOf(identityWith(5_000)))).to.equal('accepted');
     expect(faultOf(() => serviceOf(identityWith(5_001)))).to.equal('malformed');
     expect(faultOf(() => serviceOf(identityWith(1, 'A'.repeat(20_004))))).to.equal('malformed');
   });
@@ -101,7 +101,7 @@ describe('trust list document', () => {
     ['with the number 0', 'malformed', () => parse({ LoTESequenceNumber: 0 })],
     ['without a next update', 'malformed', () => parse({ NextUpdate: undefined })],
     ['that has expired', 'outdated', () => parse({ NextUpdate: '2027-01-15T08:00:00Z' })],
-    ['of a clock five minutes ahead', 'taken', () => parse({ ListIssueDateTime: '2027-01-15T08:05:00Z' })],
+    ['of a clock five minutes ahead', 'accepted', () => parse({ ListIssueDateTime: '2027-01-15T08:05:00Z' })],
     ['of a clock further ahead', 'from_the_future', () => parse({ ListIssueDateTime: '2027-01-15T08:05:01Z' })],
     ['with a name that is not a string', 'malformed', () => entityOf({ TEName: [{ lang: 'en', value: 5 }] })],
     ['without a name', 'malformed', () => entityOf({ TEName: [] })],
@@ -117,11 +117,11 @@ describe('trust list document', () => {
     ],
     [
       'with extensions that are not critical',
-      'taken',
+      'accepted',
       () => parse({ SchemeExtensions: [{ critical: false }, { critical: 'false' }, 'critical', { other: true }] }),
     ],
   ] as const) {
-    it(`is ${fault === 'taken' ? 'accepted' : `rejected as ${fault}`} ${description}`, () => expect(faultOf(work)).to.equal(fault));
+    it(`is ${fault === 'accepted' ? 'accepted' : `rejected as ${fault}`} ${description}`, () => expect(faultOf(work)).to.equal(fault));
   }
 
   it('is closed if it has no next update', () => {
@@ -181,15 +181,15 @@ describe('trust list signature', () => {
     const seconds = NOW.getTime() / 1000;
     const signingTimeProblem = (header: object) => faultOf(() => assertSigningTime(list({ x5c: ['AAAA'], ...header }), NOW));
     expect([signingTimeProblem({ iat: seconds + 300 }), signingTimeProblem({ sigT: '2027-01-15T08:05:00Z' })]).to.deep.equal([
-      'taken',
-      'taken',
+      'accepted',
+      'accepted',
     ]);
     expect([
       signingTimeProblem({}),
       signingTimeProblem({ iat: 'x' }),
       signingTimeProblem({ iat: null }),
       signingTimeProblem({ sigT: 5 }),
-    ]).to.deep.equal([...['taken', 'malformed', 'malformed', 'malformed']]);
+    ]).to.deep.equal([...['accepted', 'malformed', 'malformed', 'malformed']]);
     expect([signingTimeProblem({ iat: seconds + 301 }), signingTimeProblem({ iat: seconds, sigT: '2027-01-15T08:05:01Z' })]).to.deep.equal([
       ...['from_the_future', 'from_the_future'],
     ]);
@@ -206,12 +206,12 @@ describe('trust list signature', () => {
     const release = (sequenceNumber: number, contentHash = 'a') => ({ sequenceNumber, contentHash });
     const releaseProblem = (...next: Parameters<typeof release>) => faultOf(() => assertSequenceIncreases(release(5), release(...next)));
     expect([releaseProblem(6, 'b'), releaseProblem(5), releaseProblem(5, 'b'), releaseProblem(4)]).to.deep.equal([
-      ...['taken', 'taken', 'sequence_reused', 'sequence_went_back'],
+      ...['accepted', 'accepted', 'sequence_reused', 'sequence_went_back'],
     ]);
     // An earlier version recorded releases by the hash of the document.
     const rememberedProblem = (documentHash: string) =>
       faultOf(() => assertSequenceIncreases(release(5, 'document'), { ...release(5, 'content'), documentHash }));
-    expect([rememberedProblem('document'), rememberedProblem('other')]).to.deep.equal(['taken', 'sequence_reused']);
+    expect([rememberedProblem('document'), rememberedProblem('other')]).to.deep.equal(['accepted', 'sequence_reused']);
     const previous = { ...release(5), seenAt: new Date(NOW.getTime() - 1_000) };
     const sequenceProblem = (number: number, before?: typeof previous) => faultOf(() => assertNoSequenceJump(before, release(number), NOW));
     expect([
@@ -219,11 +219,11 @@ describe('trust list signature', () => {
       sequenceProblem(2_006, previous),
       sequenceProblem(1e14),
       sequenceProblem(1e14 + 1),
-    ]).to.deep.equal([...['taken', 'sequence_jumped', 'taken', 'sequence_jumped']]);
+    ]).to.deep.equal([...['accepted', 'sequence_jumped', 'accepted', 'sequence_jumped']]);
     expect(
       [sequenceProblem(2_027_011_500, previous), sequenceProblem(2_027_011_700, previous), sequenceProblem(2_027_134_500, previous)],
       'a date',
-    ).to.deep.equal([...['taken', 'sequence_jumped', 'sequence_jumped']]);
+    ).to.deep.equal([...['accepted', 'sequence_jumped', 'sequence_jumped']]);
     expect(sequenceProblem(1_006, { ...previous, seenAt: new Date(NOW.getTime() + 5_000) }), 'seen by a fast clock').to.equal(
       'sequence_jumped',
     );

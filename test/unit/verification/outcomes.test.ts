@@ -118,7 +118,7 @@ describe('presentation whose process is killed during the webhook call', () => {
   });
 
   for (const [description, answer, expected] of [
-    ['taken', undefined, ['completed', undefined]],
+    ['accepted', undefined, ['completed', undefined]],
     ['refused', new WebhookError('bad_status', 'HTTP 500', { status: 500 }), ['failed', 'webhook_failed']],
   ] as const) {
     it(`ends by a client that repeats it before the job does, when it is ${description}`, async () => {

@@ -168,7 +168,7 @@ describe('credential issuer on a trust list', () => {
       serveList();
       const { signedBy: _signedBy, ...plain } = anchor();
       const rejectionOfAnchor = await world.configure({ trustAnchors: [plain] }).then(
-        () => 'taken',
+        () => 'accepted',
         (error: Failure) => error.message,
       );
       expect(rejectionOfAnchor).to.match(/signedBy: Set the certificate/i);
