@@ -254,6 +254,7 @@ describe('The credential configurations of a tenant', () => {
     ['of an unknown format', { config: { ...FRAMED.config, format: 'vc+sd-jwt' } }, 'config.format'],
     ['of an mdoc without type', { config: { ...FRAMED.config, format: 'mso_mdoc' } }, 'config.docType'],
     ...['vct', 'cnf', 'status', 'exp', 'nbf', 'iss'].map((name): [string, object, string] => [
+      // issuance N144
       `with a frame that hides ${name}`,
       { disclosureFrame: { _sd: [name] } },
       'disclosureFrame._sd',

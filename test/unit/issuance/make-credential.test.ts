@@ -156,6 +156,7 @@ describe('mdoc creation', () => {
     );
   });
 
+  // issuance N145
   it('binds it to the device key, without padding, with times in whole hours', async () => {
     const holder = newKey();
     const status = { idx: 7, uri: `${ISSUER}/status-list/1` };

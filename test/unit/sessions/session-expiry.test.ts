@@ -169,7 +169,8 @@ describe('sessions that wallets fetched', () => {
   });
 
   it('are written immediately when many wait', async () => {
-    const noteFetched = sinon.stub(world.store, 'note').resolves([]);
+    const writeAll: Store['note'] = async (_tenantId, ids) => ids.map((id) => ({ id, version: 2 }));
+    const noteFetched = sinon.stub(world.store, 'note').callsFake(writeAll);
     for (let number = 0; number < 450; number++) fetched.note(aSession(world.clock, number));
     await fetched.flushTenant(ACME);
     expect(noteFetched.args.map(([, ids]) => ids.length)).to.deep.equal([200, 200, 50]);
@@ -203,6 +204,25 @@ describe('sessions that wallets fetched', () => {
     await second;
     expect(await statusOf(session)).to.equal('fetched');
     await first;
+  });
+
+  it('are written for the next reader if the first write skipped them, because their rows were locked', async () => {
+    const session = await open(1);
+    const noteFetched = sinon.stub(world.store, 'note').onFirstCall().resolves([]);
+    noteFetched.callThrough();
+    fetched.note(session);
+    await fetched.flush();
+    expect(await statusOf(session)).to.equal('active');
+    await fetched.flushTenant(ACME);
+    expect(await statusOf(session)).to.equal('fetched');
+    expect(fetched.flushTenant(ACME)).to.equal(undefined);
+  });
+
+  it('are given up after three writes that skip them', async () => {
+    const noteFetched = sinon.stub(world.store, 'note').resolves([]);
+    fetched.note(await open(1));
+    for (let write = 1; write <= 5; write++) await fetched.flushTenant(ACME);
+    expect(noteFetched.callCount).to.equal(3);
   });
 
   it('are not marked as fetched if they change before the write', async () => {
