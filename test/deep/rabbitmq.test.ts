@@ -329,15 +329,15 @@ describe('RabbitMQ', () => {
 
     it('reports how many events were accepted when a queue rejects the rest', async () => {
       const { publisher } = await startConnected();
-      const hasOverflown = await subscribed('#', { exclusive: true, arguments: { 'x-max-length': 2, 'x-overflow': 'reject-publish' } });
+      const boundedQueue = await subscribed('#', { exclusive: true, arguments: { 'x-max-length': 2, 'x-overflow': 'reject-publish' } });
       const notices = [1, 2, 3, 4].map((version) => notice({ version }));
       expect(await publisher.publish(notices)).to.be.within(2, 3);
-      await hasOverflown.read();
-      await waitUntil('there is room', () => hasOverflown.messages.length >= 2);
+      await boundedQueue.read();
+      await waitUntil('there is room', () => boundedQueue.messages.length >= 2);
       expect(await publisher.publish([notice({ version: 5 })])).to.equal(1);
     });
 
-    it('does not report a task as accepted when that is unknown', async () => {
+    it('throws when the connection is lost before events are confirmed', async () => {
       const proxy = await startWithProxy();
       const { publisher, connection } = await startConnected(proxy.url);
       const publishing = publisher.publish(Array.from({ length: 500 }, (_, version) => notice({ version })));
@@ -422,13 +422,13 @@ describe('RabbitMQ', () => {
       });
       await firstProcess.work.offer(keyChainTask('acme'));
       await waitUntil('it began', () => hasBegun);
-      let completedTasks = false;
+      let isTaskDone = false;
       const secondProcess = await startConnected();
       secondProcess.work.serve(async () => {
-        completedTasks = true;
+        isTaskDone = true;
       });
       proxy.cut();
-      await waitUntil('another did it', () => completedTasks);
+      await waitUntil('another did it', () => isTaskDone);
     });
 
     it('leaves a task to its offering process while the broker is unavailable or accepts nothing', async () => {

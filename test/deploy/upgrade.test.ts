@@ -25,15 +25,15 @@ import {
 import { createTenant } from '../support/test-service.ts';
 import { type EarlierRelease, Releases, stop } from '../support/upgrade.ts';
 
-/** The number of the last migration that the first release has. */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** The number of the last migration of the first release. */
 const LAST_OF_FIRST = 7;
 /** Flows of a load between two steps of a rolling upgrade. */
 const FLOWS_PER_STEP = 6;
 /** In the log of an earlier release: a statement that a connection prepared before the migration failed (SQLSTATE 0A000), once. */
 const STALE_PLAN = '"errorCode":"0A000"';
 
-/** @returns what `work` had to say, again and again, while something starts. */
+/** @returns the results of `work`, which is repeated until `start` has finished. */
 async function callDuringStart<T>(start: () => Promise<unknown>, work: () => Promise<T>): Promise<readonly T[]> {
   const results: T[] = [];
   let isStarted = false;
@@ -107,7 +107,7 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
       expect(examined.code, examined.stdout).to.equal(0);
     });
 
-    // The first release does not say when it stops taking requests.
+    // The first release does not report that it is unhealthy while it drains.
     if (kind.name === 'postgres' && state !== 'first')
       it('loses no request, credential or revocation in a rolling upgrade under load', async function () {
         this.timeout(300_000);
@@ -188,7 +188,7 @@ function suite(kind: DatabaseKind, state: EarlierRelease) {
       const state = await prepareState();
       const recorded =
         kind.name === 'sqlite' ? `${database?.url.slice('sqlite:'.length)}-witness` : join(releases.folder, 'one/witness.json');
-      // A container of the release before had nothing that lasts.
+      // The earlier release had no persistent data folder.
       rmSync(recorded, { force: true });
       const present = await releasesIn('one').start('present', ports[0]);
       await expectStateUsable(releases.callsTo(ports[0]), state);

@@ -267,13 +267,13 @@ describe('encrypted credential messages', () => {
       expectError(await sendEncrypted('strict', staleRequest), 'invalid_nonce');
     });
 
-    it('is rejected unencrypted if encryption is required', async () => {
+    it('must be requested by an encrypted request where encryption is required', async () => {
       expectError(await sendEncrypted('strict', await body('strict')), 'invalid_encryption_parameters');
       const extension = { credential_response_encryption: responseEncryption };
       await decryptResponse(await sendEncrypted('strict', await body('strict', extension)));
     });
 
-    it('is not encrypted for a request in the clear, nor where encryption is not offered', async () => {
+    it('cannot be requested encrypted by a plain request, or where encryption is not offered', async () => {
       const extension = { credential_response_encryption: responseEncryption };
       for (const tenant of ['acme', 'plain'] as const) {
         const text = JSON.stringify(await body(tenant, extension));

@@ -159,7 +159,7 @@ describe('A presentation before an issuance', () => {
       ],
       ['when the user declines', /access_denied/, (wallet, interaction) => wallet.respond(interaction, { error: 'access_denied' })],
       [
-        'when the user declines and the response should be encrypted',
+        'with an unlisted error code, which is reported as wallet_error',
         /wallet_error/,
         (wallet, interaction) => wallet.respond(interaction, { error: '<script>' }),
         'sealed',

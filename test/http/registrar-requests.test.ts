@@ -95,7 +95,7 @@ describe('registration certificate of a request', () => {
       expect(registrar.callsTo(ISSUE_PATH)[2]?.body).to.deep.include({ purpose: ownPurpose });
     });
 
-    it('is accepted at one position of a request, and rejected at any other position', async () => {
+    it('has no purpose in the request when the registrar does not issue it; an invalid purpose is rejected', async () => {
       const purpose = [{ lang: 'en', content: 'Opening an account' }];
       const certificate = registrar.certificate(REGISTERED_CREDENTIALS);
       for (const registrationCert of [null, { jwt: certificate }]) {
@@ -169,7 +169,7 @@ describe('registration certificate of a request', () => {
       registrar.calls.length = 0;
       registrar.answers.set('/api', (response) => response.writeHead(500).end());
       expectUnavailable(await world.requestPresentation(id), 'status 500');
-      expect(registrar.calls, 'one call for two requests').to.have.length(1);
+      expect(registrar.calls, 'only the first call was made').to.have.length(1);
       registrar.answers.clear();
       expectUnavailable(await world.requestPresentation(id), 'status 500');
       expect(registrar.calls, 'no immediate retry').to.have.length(1);
@@ -292,7 +292,7 @@ describe('registration certificate of a request', () => {
       });
     }
 
-    it('is rejected when another registrar signed it', async () => {
+    it('is rejected when its payload was changed after signing', async () => {
       const [header, , signature] = registrar.certificate(REGISTERED_CREDENTIALS).split('.');
       const [, payload] = registrar.certificate([...REGISTERED_CREDENTIALS, { format: 'x', meta: {} }]).split('.');
       await expectRejected({ jwt: `${header}.${payload}.${signature}` }, 'registrationCert', 'its signature');

@@ -132,10 +132,10 @@ describe('presentations that a verifier must reject', () => {
 
   it('have a test for each numbered case', () => {
     const tables = [...Object.values(RESPONSES), ...Object.values(PRESENTATIONS), configurationCases, resultCases];
-    const titles = globSync('test/{http,deep,unit/verification}/*.test.ts', { cwd: ROOT }).map((file) =>
+    const sources = globSync('test/{http,deep,unit/verification}/*.test.ts', { cwd: ROOT }).map((file) =>
       readFileSync(`${ROOT}${file}`, 'utf8'),
     );
-    const rowsInComments = titles.flatMap((text) => [...text.matchAll(/\/\/ V(\d+)$/gm)].map(([, row]) => Number(row)));
+    const rowsInComments = sources.flatMap((text) => [...text.matchAll(/\/\/ V(\d+)$/gm)].map(([, row]) => Number(row)));
     const testedRows = new Set([...tables.flat().map(({ row }) => row), ...rowsInComments]);
     const rows = Array.from({ length: LAST_ROW }, (_, index) => index + 1);
     expect(rows.filter((row) => !testedRows.has(row))).to.deep.equal([]);

@@ -19,7 +19,7 @@ export type Target = {
 /** A decoder accepted an invalid input, or decoded another value. */
 export class Violation extends Error {}
 
-/** @throws Violation unless `holds`. */
+/** @throws Violation unless `condition` is true. */
 export function ensure(condition: boolean, requirement: string): asserts condition {
   if (!condition) throw new Violation(requirement);
 }

@@ -194,13 +194,13 @@ describe('settings', () => {
     });
   }
 
-  it('reject a local client beside an external provider', () => {
+  it('need no local client with an external OIDC provider, and have defaults for OIDC_SUB and OIDC_ALGORITHM', () => {
     const { AUTH_CLIENT_ID: _, AUTH_CLIENT_SECRET: __, ...rest } = VALID;
     const read = readSettings({ ...rest, ...PROVIDER });
     expect([read.OIDC, read.OIDC_SUB, read.OIDC_ALGORITHM]).to.deep.equal(['https://login.example/realm', 'tenant_id', 'RS256']);
   });
 
-  it('are stricter in production', () => {
+  it('require https in production', () => {
     const production = { ...VALID, NODE_ENV: 'production' };
     const plain = { ...production, ...PROVIDER, PUBLIC_URL: 'https://id.example', OIDC: 'http://login.example' };
     expect(faultsOf(plain).join()).to.match(/^OIDC: .*https/);
@@ -235,7 +235,7 @@ describe('settings', () => {
       OUTBOUND_ALLOW: 'backend.example, 10.0.0.0/8,',
       TRUST_PROXY: '1',
     });
-    expect(settings.TRUST_PROXY, 'one reason').to.equal(1);
+    expect(settings.TRUST_PROXY, 'one proxy').to.equal(1);
     expect(settings.MASTER_SECRET).to.deep.equal([SECRET, otherSecret]);
     expect(settings.JWT_EXPIRES_IN).to.equal(7200);
     expect(settings.PUBLIC_URL).to.equal('https://id.example/base');

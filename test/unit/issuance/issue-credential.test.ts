@@ -408,11 +408,11 @@ describe('value derived from one version of a credential configuration', () => {
       binarySchemaOf(tenant, version);
       return new WeakRef(version);
     };
-    const batches = make();
+    const versionRef = make();
     // A value that was used in a turn of the event loop is kept until its end.
     await turn();
     collect();
-    expect(batches.deref()).to.equal(undefined);
+    expect(versionRef.deref()).to.equal(undefined);
   });
 
   it('has its own binary claims and its own type', () => {

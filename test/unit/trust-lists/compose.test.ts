@@ -19,7 +19,7 @@ const DAYS = 24 * 60 * 60 * 1000;
 
 let root: CertifiedKey;
 let leaf: CertifiedKey;
-let olderNotice: CertifiedKey;
+let formerLeaf: CertifiedKey;
 let external: CertifiedKey;
 let expired: CertifiedKey;
 let chains: readonly KeyChain[];
@@ -91,7 +91,7 @@ function rejectionOf(work: () => unknown): string | undefined {
 describe('published trust list', () => {
   before(async () => {
     root = await certify({ name: 'Root', ca: true });
-    [leaf, olderNotice, external] = [
+    [leaf, formerLeaf, external] = [
       await certify({ name: 'Leaf', by: root }),
       await certify({ name: 'Older leaf', by: root }),
       await certify({ name: 'External', by: root }),
@@ -100,7 +100,7 @@ describe('published trust list', () => {
     const { key } = leafOf(root);
     chains = [
       chain('own', { root: { key, certificate: root.certificate, notAfter: new Date('2035-01-01') } }),
-      chain('outside', { former: [{ ...leafOf(olderNotice), keptUntil: new Date('2035-01-01') }] }),
+      chain('outside', { former: [{ ...leafOf(formerLeaf), keptUntil: new Date('2035-01-01') }] }),
       chain('over', { active: leafOf(leaf, new Date('2026-05-31T00:00:00Z')) }),
     ];
   });
@@ -170,7 +170,7 @@ describe('published trust list', () => {
     it('the anchors: the CA of a key chain, or the leaves of one without a CA', () => {
       const [issuance, revocation] = servicesIn(compose([internalEntity()]));
       expect(certificatesIn(issuance)).to.deep.equal([root.certificate]);
-      expect(certificatesIn(revocation)).to.deep.equal([leaf.certificate, olderNotice.certificate]);
+      expect(certificatesIn(revocation)).to.deep.equal([leaf.certificate, formerLeaf.certificate]);
       expect([issuance.ServiceTypeIdentifier, revocation.ServiceTypeIdentifier]).to.deep.equal([
         `${ETSI}/SvcType/EAA/Issuance`,
         `${ETSI}/SvcType/EAA/Revocation`,
@@ -357,10 +357,10 @@ describe('published trust list', () => {
         /^entities\.0\.revocationKeyChainId: /,
       );
     });
+  });
 
-    it('without naming every required key chain', () => {
-      expect(keyChainIdsOf([internalEntity(), externalEntity()])).to.deep.equal(['own', 'outside']);
-    });
+  it('lists the key chains that entities refer to', () => {
+    expect(keyChainIdsOf([internalEntity(), externalEntity()])).to.deep.equal(['own', 'outside']);
   });
 
   describe('is signed', () => {
