@@ -73,7 +73,7 @@ describe('events for other systems', () => {
       const request = await shop.requestPresentation();
       expect((await shop.call('GET', `/session/${request.session}`)).body.status).to.equal('fetched');
       expect((await shop.present(request, credential)).status).to.equal(200);
-      await waitUntil('all six', () => messages.length >= 6);
+      await waitUntil('six messages arrive', () => messages.length >= 6);
       const expectStatusEvent = (session: string) =>
         messages.filter((message) => parseEvent(message).subject === session).map(({ fields }) => fields.routingKey);
       expect(expectStatusEvent(credential.session)).to.deep.equal(
@@ -95,7 +95,7 @@ describe('events for other systems', () => {
 
     it('have the properties that the documentation lists', async () => {
       await shop.requestPresentation();
-      await waitUntil('the first', () => messages.length > 0);
+      await waitUntil('the first message arrives', () => messages.length > 0);
       const event = parseEvent(messages[0] as ConsumeMessage);
       const [documentedEvent = ''] = blocks('json');
       const documented = JSON.parse(documentedEvent);
@@ -123,9 +123,9 @@ describe('events for other systems', () => {
       const lines: string[] = [];
       subscriber.stdout.on('data', (chunk: Buffer) => lines.push(...chunk.toString().trim().split('\n')));
       try {
-        await waitUntil('it waits', () => lines.includes('waiting for acme.#'));
+        await waitUntil('the consumer waits for messages', () => lines.includes('waiting for acme.#'));
         const { session } = await issue(shop.service, shop.acme, 'card', {}, true);
-        await waitUntil('it was told', () => lines.filter((line) => line.includes(session)).length === 3);
+        await waitUntil('the consumer received three events', () => lines.filter((line) => line.includes(session)).length === 3);
         const ownRows = lines.filter((line) => line.includes(session)).map((line) => line.split(' ').slice(1));
         expect(ownRows).to.deep.equal(['active', 'fetched', 'completed'].map((status) => ['acme', 'issuance', session, status]));
       } finally {
@@ -169,7 +169,9 @@ describe('events for other systems', () => {
         const { token } = await createTenant(secondService, 'own');
         await secondService.call('POST', '/verifier/config', { token, json: { id: 'check', dcql_query: QUERY } });
         await secondService.call('POST', '/verifier/offer', { token, json: { response_type: 'uri', requestId: 'check' } });
-        await waitUntil('its event', () => messages.some(({ fields }) => fields.routingKey === 'own.presentation.active'));
+        await waitUntil('the event of the presentation arrives', () =>
+          messages.some(({ fields }) => fields.routingKey === 'own.presentation.active'),
+        );
       } finally {
         await secondService.close();
       }
@@ -239,7 +241,7 @@ describe('events for other systems', () => {
       };
 
       it('by the broker, well before the process polls', async () => {
-        await waitUntil('both are connected', async () => Math.max(...(await delays(1))) < 300);
+        await waitUntil('both processes are connected', async () => Math.max(...(await delays(1))) < 300);
         const durations = await delays(100);
         expect(durations[50], 'half of them').to.be.lessThan(800);
         expect(durations[99], 'all of them').to.be.lessThan(1_500);

@@ -139,7 +139,7 @@ describe('RabbitMQ', () => {
     const notice = { ...{ tenantId: acme, sessionId: 's1' as never, batchId: 'b1', credentialConfigurationId: 'pid', at } };
     expect(await serviceProcess.publisher.publishRevocation(notice)).to.equal(true);
     for (const { read: consume } of [allMessages, statusMessages, sessions]) await consume();
-    await waitUntil('both', () => allMessages.messages.length + statusMessages.messages.length === 2);
+    await waitUntil('both queues have their message', () => allMessages.messages.length + statusMessages.messages.length === 2);
     const [message] = statusMessages.messages;
     const event = JSON.parse(message?.content.toString() ?? '');
     expect(event).to.deep.equal({
@@ -169,8 +169,11 @@ describe('RabbitMQ', () => {
       expect(first.heard, 'here').to.deep.equal([...wakeUps, ...otherWakeUps]);
       second.bus.publish(sessionWakeUp('last'));
       for (const receiver of [second, third])
-        await waitUntil('all of it', () => receiver.heard.filter((wakeUp) => wakeUp.type !== 'session').length === 3);
-      await waitUntil('the other way', () => first.heard.length === 1_204);
+        await waitUntil(
+          'the process received three wake-ups besides those of sessions',
+          () => receiver.heard.filter((wakeUp) => wakeUp.type !== 'session').length === 3,
+        );
+      await waitUntil('the first process received all wake-ups', () => first.heard.length === 1_204);
       const receivedWakeUps = (serviceProcess: ServiceProcess) =>
         serviceProcess.heard.filter((wakeUp) => wakeUp.type !== 'session' || wakeUp.sessionId !== 'slast');
       for (const serviceProcess of [first, second, third])
@@ -205,18 +208,18 @@ describe('RabbitMQ', () => {
       send([sessionWakeUp(1)], { headers: { 'x-anything': 1 }, contentType: 'text/html', appId: '' });
       send([sessionWakeUp('end')]);
       for (const serviceProcess of [first, second]) {
-        await waitUntil('the end', () => serviceProcess.heard.length > 1);
+        await waitUntil('the child process received its wake-ups', () => serviceProcess.heard.length > 1);
         expect(serviceProcess.heard).to.deep.equal([sessionWakeUp(1), sessionWakeUp('end')]);
       }
       first.bus.publish(sessionWakeUp('after'));
-      await waitUntil('what follows', () => second.heard.length === 3);
+      await waitUntil('the second process received the next wake-ups', () => second.heard.length === 3);
     });
 
     it('drops what the broker cannot accept, without waiting or throwing, and signals that there was an event', async () => {
       const proxy = await startWithProxy();
       const [disconnected, connected] = [await startConnected(proxy.url), await startConnected()];
       proxy.cut();
-      await waitUntil('it is noticed', () => !disconnected.connection.isWritable);
+      await waitUntil('the lost connection is detected', () => !disconnected.connection.isWritable);
       const start = performance.now();
       for (let i = 0; i < 100_000; i++) disconnected.bus.publish(sessionWakeUp(i));
       disconnected.bus.publish(CLEAR_WAKE_UP);
@@ -226,7 +229,7 @@ describe('RabbitMQ', () => {
       proxy.restore();
       await disconnected.isConnected();
       expect(disconnected.heard.at(-1), 'what others sent meanwhile').to.deep.equal(MISSED_WAKE_UP);
-      await waitUntil('it is told', () => connected.heard.length > 1);
+      await waitUntil('the process received a second wake-up', () => connected.heard.length > 1);
       expect(connected.heard, 'once, instead of all of it').to.deep.equal([CLEAR_WAKE_UP, MISSED_WAKE_UP]);
     });
 
@@ -246,12 +249,12 @@ describe('RabbitMQ', () => {
         const memoryAfter = process.memoryUsage();
         const growth = memoryAfter.heapUsed + memoryAfter.external - heapUsed - external;
         expect(growth / 1024 ** 2, 'MiB, including garbage').to.be.lessThan(80);
-        await waitUntil('it is known', () => !first.connection.isWritable);
+        await waitUntil('the process knows that its connection is lost', () => !first.connection.isWritable);
         first.bus.publish(CLEAR_WAKE_UP);
       } finally {
         await rabbit.unblock();
       }
-      await waitUntil('what was dropped is made up for', () => second.heard.some(({ type }) => type === 'missed'));
+      await waitUntil('the second process received a missed wake-up', () => second.heard.some(({ type }) => type === 'missed'));
       expect(second.heard.length).to.be.lessThan(40_000);
     });
 
@@ -260,12 +263,12 @@ describe('RabbitMQ', () => {
       const outsider = await channel();
       await outsider.deleteExchange(WAKE_EXCHANGE);
       one.bus.publish(sessionWakeUp(1));
-      await waitUntil('it was noticed', () => !one.connection.isWritable);
+      await waitUntil('the lost connections are detected', () => !one.connection.isWritable);
       await one.isConnected();
       await rabbit.control('close_all_connections', 'the queue of the other has to be bound again');
-      await waitUntil('it was noticed', () => !one.connection.isWritable && !two.connection.isWritable);
+      await waitUntil('the lost connections are detected', () => !one.connection.isWritable && !two.connection.isWritable);
       await Promise.all([one.isConnected(), two.isConnected()]);
-      await waitUntil('it works', () => {
+      await waitUntil('the connection works again', () => {
         one.bus.publish(sessionWakeUp('again'));
         return two.heard.some((wakeUp) => wakeUp.type === 'session' && wakeUp.sessionId === 'sagain');
       });
@@ -282,7 +285,7 @@ describe('RabbitMQ', () => {
       };
       await lists.read();
       expect(await publisher.publishHeldList(trustListNotice)).to.equal(true);
-      await waitUntil('it arrives', () => lists.messages.length === 1);
+      await waitUntil('the notice of the status list arrives', () => lists.messages.length === 1);
       const [message] = lists.messages as [ConsumeMessage];
       const event = JSON.parse(message.content.toString());
       expect(new CloudEvent(event).validate()).to.equal(true);
@@ -305,7 +308,7 @@ describe('RabbitMQ', () => {
         notice({ kind: 'verification', status: 'completed', sessionId: 's2' as SessionId }),
       ];
       expect(await publisher.publish(notices)).to.equal(3);
-      await waitUntil('they are there', () => allNotices.messages.length === 3 && completedNotices.messages.length === 1);
+      await waitUntil('the notices arrive', () => allNotices.messages.length === 3 && completedNotices.messages.length === 1);
       expect(allNotices.messages.map(({ fields }) => fields.routingKey)).to.deep.equal([
         'acme.issuance.active',
         'acme.issuance.fetched',
@@ -333,7 +336,7 @@ describe('RabbitMQ', () => {
       const notices = [1, 2, 3, 4].map((version) => notice({ version }));
       expect(await publisher.publish(notices)).to.be.within(2, 3);
       await boundedQueue.read();
-      await waitUntil('there is room', () => boundedQueue.messages.length >= 2);
+      await waitUntil('the bounded queue has room', () => boundedQueue.messages.length >= 2);
       expect(await publisher.publish([notice({ version: 5 })])).to.equal(1);
     });
 
@@ -348,7 +351,7 @@ describe('RabbitMQ', () => {
       const rejection = await publisher.publish([notice()]).catch((error: unknown) => error);
       expect(rejection).to.be.instanceOf(Error);
       proxy.restore();
-      await waitUntil('it is back', () => connection.isWritable && publisher.isReady);
+      await waitUntil('the connection is restored', () => connection.isWritable && publisher.isReady);
       expect(await publisher.publish([notice()])).to.equal(1);
     });
   });
@@ -376,7 +379,7 @@ describe('RabbitMQ', () => {
       }, 2);
       const tenants = Array.from({ length: 20 }, (_, index) => `t${index}`);
       for (const tenant of tenants) expect(await workers[0]?.work.offer(keyChainTask(tenant))).to.equal(true);
-      await waitUntil('all are done', () => completedTasks.length >= 20);
+      await waitUntil('twenty tasks are done', () => completedTasks.length >= 20);
       expect(completedTasks.toSorted()).to.deep.equal(tenants.toSorted());
       expect(maxTasks).to.equal(1);
       expect([...tasksByWorker.keys()].toSorted()).to.deep.equal([0, 1]);
@@ -393,7 +396,7 @@ describe('RabbitMQ', () => {
       await outsider.waitForConfirms();
       const task: BackgroundTask = { type: 'trust-list', tenantId: acme, id: 'one', nextUpdate: EVENT_TIME };
       expect(await one?.work.offer(task)).to.equal(true);
-      await waitUntil('it is there', () => receivedTasks.length > 0);
+      await waitUntil('the task arrives', () => receivedTasks.length > 0);
       expect(receivedTasks).to.deep.equal([task]);
       expect(one?.log.lines.filter((line) => line.includes('is not a task'))).to.have.length(5);
     });
@@ -406,7 +409,7 @@ describe('RabbitMQ', () => {
         throw new Error('never');
       }, 1);
       await one?.work.offer(keyChainTask('bad'));
-      await waitUntil('it is dropped', () => one?.log.has(/^error: a task was started too often.*"bad"/) === true);
+      await waitUntil('the task is dropped', () => one?.log.has(/^error: a task was started too often.*"bad"/) === true);
       expect(attempts).to.equal(3);
       expect(await one?.work.offer(keyChainTask('good'))).to.equal(true);
       await waitUntil('the queue is empty', async () => /\s0$/m.test(await depth()));
@@ -421,21 +424,21 @@ describe('RabbitMQ', () => {
         return new Promise(() => {});
       });
       await firstProcess.work.offer(keyChainTask('acme'));
-      await waitUntil('it began', () => hasBegun);
+      await waitUntil('the task began', () => hasBegun);
       let isTaskDone = false;
       const secondProcess = await startConnected();
       secondProcess.work.serve(async () => {
         isTaskDone = true;
       });
       proxy.cut();
-      await waitUntil('another did it', () => isTaskDone);
+      await waitUntil('another process did the task', () => isTaskDone);
     });
 
     it('leaves a task to its offering process while the broker is unavailable or accepts nothing', async () => {
       const proxy = await startWithProxy();
       const one = await startConnected(proxy.url);
       proxy.cut();
-      await waitUntil('it is noticed', () => !one.connection.isWritable);
+      await waitUntil('the lost connection is detected', () => !one.connection.isWritable);
       expect(await one.work.offer(keyChainTask('acme'))).to.equal(false);
       const otherProcess = await startConnected();
       await rabbit.block();
@@ -443,7 +446,7 @@ describe('RabbitMQ', () => {
         const start = performance.now();
         expect(await otherProcess.work.offer(keyChainTask('acme'))).to.equal(false);
         expect(performance.now() - start).to.be.lessThan(3_000);
-        await waitUntil('it is known', () => !otherProcess.connection.isWritable);
+        await waitUntil('the process knows that its connection is lost', () => !otherProcess.connection.isWritable);
         expect(await otherProcess.connection.assertReachable().catch((error: Error) => error.message)).to.match(/alarm/);
         expect(await otherProcess.work.offer(keyChainTask('acme'))).to.equal(false);
       } finally {
@@ -465,7 +468,7 @@ describe('RabbitMQ', () => {
         expect(await one.work.offer(keyChainTask('acme')), 'it is done here').to.equal(false);
         expect(await one.publisher.publish([notice()])).to.equal(1);
         one.bus.publish(sessionWakeUp(1));
-        await waitUntil('a wake-up', () => two.heard.length > 0);
+        await waitUntil('a wake-up arrives', () => two.heard.length > 0);
       } finally {
         await outsider.deleteQueue(WORK_QUEUE);
       }

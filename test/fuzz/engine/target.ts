@@ -5,11 +5,11 @@ export type Decode = (input: Buffer) => unknown;
 export type Target = {
   /** Also the name of its folder in `corpus/` and `crashes/`. */
   readonly name: string;
-  /** Whether the error is an expected rejection. */
+  /** True if the error is an expected rejection. */
   readonly expected: (error: unknown) => boolean;
-  /** Valid inputs; what was kept in `corpus/` joins them. */
+  /** Valid inputs, in addition to those in `corpus/`. */
   readonly seeds: readonly (Buffer | string)[];
-  /** Pieces of the format that no change of single bytes would come upon. */
+  /** Tokens of the format for the mutator, which changes single bytes otherwise. */
   readonly dictionary: readonly (Buffer | string)[];
   readonly decode: Decode;
   /** Longest input in bytes, 64 KiB by default. */

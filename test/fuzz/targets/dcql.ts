@@ -31,14 +31,14 @@ const query = {
 const PRESENTED = { holderBound: true, authority: { authorityKeyIds: ['k'], trustListUris: [], federationEntityIds: [] } };
 
 /** "?" marks an undisclosed value. */
-function hidden(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item) => (item === '?' ? UNDISCLOSED : hidden(item)));
+function withUndisclosed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => (item === '?' ? UNDISCLOSED : withUndisclosed(item)));
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, hidden(item)]));
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withUndisclosed(item)]));
 }
 
-/** A query, and the claims that are held against it. */
-function dcql(input: Buffer): void {
+/** Decodes a query and the claims that it is matched against. */
+function decodeQuery(input: Buffer): void {
   const document = parseJson(text(input), 60);
   if (!isJsonObject(document)) return;
   SupportedDcqlQuery.safeParse(document['query']);
@@ -46,7 +46,7 @@ function dcql(input: Buffer): void {
   if (!parsedQuery.success) return;
   const compiled = compileQuery(parsedQuery.data);
   for (const id of compiled.credentials.keys()) findMissingAnswers(compiled, new Set([id]));
-  const presentedClaims = hidden(document['claims']);
+  const presentedClaims = withUndisclosed(document['claims']);
   if (!isJsonObject(presentedClaims)) return;
   for (const [, credentialQuery] of compiled.credentials) checkMatch(credentialQuery, presentedClaims);
 }
@@ -65,13 +65,13 @@ function checkMatch(credentialQuery: Parameters<typeof matchCredential>[0], clai
     const values = new Set(leaves(claims));
     ensure(
       leaves(picked).every((leaf) => values.has(leaf)),
-      'nothing is handed on that was not shown',
+      'pickRequested returned a value that was not presented',
     );
   }
   for (const name of Object.keys(claims).slice(0, 10)) {
     const { [name]: _withheld, ...less } = claims;
     const isMatch = matchCredential(credentialQuery, makeCredential(less), isUndisclosed).matched;
-    ensure(match.matched || !isMatch, 'who shows less matches no more');
+    ensure(match.matched || !isMatch, 'a query matches fewer claims but not the full set');
     const claimSets = credentialQuery.claimSets ?? [];
     const isNeeded = claimSets.length > 0 && claimSets.every((set) => set.some(({ path }) => path[0] === name));
     ensure(!isNeeded || !isMatch, 'a claim that is not disclosed never matches');
@@ -84,7 +84,7 @@ function leaves(value: unknown): readonly unknown[] {
 }
 
 /** A direct implementation of OpenID4VP 1.0 section 7.1. */
-function selectSlowly(root: unknown, path: readonly unknown[]): readonly unknown[] | undefined {
+function selectByReference(root: unknown, path: readonly unknown[]): readonly unknown[] | undefined {
   let selected: unknown[] = [root];
   for (const component of path) {
     const isName = typeof component === 'string';
@@ -98,28 +98,31 @@ function selectSlowly(root: unknown, path: readonly unknown[]): readonly unknown
   return path.length === 0 || selected.length === 0 ? undefined : selected;
 }
 
-function path(input: Buffer): void {
+function decodePath(input: Buffer): void {
   const document = parseJson(text(input), 60);
   if (!isJsonObject(document) || !Array.isArray(document['path'])) return;
-  const root = hidden(document['claims']);
+  const root = withUndisclosed(document['claims']);
   const selected = selectClaims(root, document['path'], isUndisclosed);
-  const expectedSelection = selectSlowly(root, document['path']);
-  ensure((typeof selected === 'string') === (expectedSelection === undefined), 'a path leads somewhere or nowhere');
+  const expectedSelection = selectByReference(root, document['path']);
+  ensure(
+    (typeof selected === 'string') === (expectedSelection === undefined),
+    'selectClaims and the direct implementation differ on whether a path matches',
+  );
   if (expectedSelection === undefined || typeof selected === 'string') return;
   ensure(
     expectedSelection.length === selected.length && expectedSelection.every((value, index) => Object.is(value, selected[index])),
-    'to the same',
+    'selectClaims and the direct implementation differ on the selected values',
   );
 }
 
 const compiled = compileQuery(DcqlQuery.parse(query));
 
-function vpToken(input: Buffer): void {
+function decodeVpToken(input: Buffer): void {
   const value = parseJson(text(input));
   const presentations = parseVpToken(value, compiled);
   ensure(
     [...presentations.keys()].every((id) => compiled.credentials.has(id)),
-    'only what was asked for is read',
+    'parseVpToken returned an id that is not in the query',
   );
 }
 
@@ -148,7 +151,7 @@ export const DCQL: readonly Target[] = [
       'mso_mdoc',
       'constructor',
     ],
-    decode: dcql,
+    decode: decodeQuery,
   },
   {
     name: 'claims-path',
@@ -159,13 +162,13 @@ export const DCQL: readonly Target[] = [
       { path: [0, 1], claims: [[1, '?']] },
     ]),
     dictionary: ['?', 'path', 'claims', 'city', 'length', '0'],
-    decode: path,
+    decode: decodePath,
   },
   {
     name: 'vp-token',
     expected: isInstanceOfAny(Refusal),
     seeds: cases([{ pid: ['x~'] }, { mdl: ['a', 'b'], pid: ['x'] }]),
     dictionary: ['pid', 'mdl'],
-    decode: vpToken,
+    decode: decodeVpToken,
   },
 ];

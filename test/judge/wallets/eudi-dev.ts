@@ -16,11 +16,11 @@ import type { Answer, JudgedWallet, Order, PageRequest, WalletRun, WalletWorld }
 const CALL_SECONDS = 30;
 type JsonProperties = Record<string, unknown>;
 
-type Surroundings = { readonly version: string; readonly authorities: Authorities };
+type StartOptions = { readonly version: string; readonly authorities: Authorities };
 
 /**
- * eudi-dev, a strict test wallet in Go, run as a server of its own and driven by its HTTP interface. It listens on all
- * addresses of the machine while it runs, has a folder of its own, and knows no profile `eu`: there it is held to HAIP.
+ * eudi-dev, a strict test wallet in Go. It runs as a separate server and is controlled by its HTTP interface. It listens on all addresses
+ * of the machine and has its own folder. It has no profile `eu`, so it runs with `--haip` instead.
  */
 export class EudiDev implements JudgedWallet {
   readonly tool: Tool;
@@ -31,7 +31,7 @@ export class EudiDev implements JudgedWallet {
   readonly #folder: string;
 
   private constructor(
-    { program, version, authorities }: Surroundings & { readonly program: string },
+    { program, version, authorities }: StartOptions & { readonly program: string },
     address: string,
     child: ChildProcess,
     folder: string,
@@ -44,15 +44,15 @@ export class EudiDev implements JudgedWallet {
     this.#folder = folder;
   }
 
-  /** @param program whatever was built or installed; @throws Error when it does not start. */
-  static async start(program: string, surroundings: Surroundings): Promise<EudiDev> {
+  /** @param program path of the executable. @throws Error when it does not start. */
+  static async start(program: string, options: StartOptions): Promise<EudiDev> {
     const folder = mkdtempSync(join(tmpdir(), 'vidimus-judge-'));
     const port = await freePort(createServer);
     const child = spawn(
       program,
       [
         ...['wallet', 'serve', '--port', String(port), '--wallet-dir', join(folder, 'wallet')],
-        // It makes its key at the start alone; whether it asks for encryption is said for each flow.
+        // The wallet creates its encryption key only at startup; `begin` sets for each flow whether it requires encryption.
         '--require-encrypted-request',
         ...['--mode', 'strict', '--auto-accept', '--no-register', '--no-open'],
       ],
@@ -60,7 +60,7 @@ export class EudiDev implements JudgedWallet {
     );
     const address = `http://127.0.0.1:${port}`;
     const failed = new Promise<never>((_, reject) => child.once('error', reject));
-    const wallet = new EudiDev({ ...surroundings, program }, address, child, folder);
+    const wallet = new EudiDev({ ...options, program }, address, child, folder);
     try {
       await Promise.race([wallet.#started(), failed]);
     } catch (error) {
@@ -125,7 +125,7 @@ export class EudiDev implements JudgedWallet {
     return text === '' ? {} : parsedBody;
   }
 
-  /** @throws Error with what its command says. */
+  /** @throws Error with the output of the command. */
   async validate(credential: string, trustList: string, haip: boolean): Promise<void> {
     const files = { credential: join(this.#folder, 'credential'), list: join(this.#folder, 'list') };
     writeFileSync(files.credential, credential);
@@ -133,7 +133,7 @@ export class EudiDev implements JudgedWallet {
     const options = ['validate', '--no-color', '--trust-list', files.list, ...(haip ? ['--haip'] : [])];
     const environment = { HOME: this.#folder, EUDI_DEV_HOME: this.#folder };
     const { code, output } = await runProgram(this.#program, [...options, files.credential], CALL_SECONDS, environment);
-    // What it only reports about HAIP is a finding all the same.
+    // Warnings about HAIP count as failures.
     if (code !== 0 || /✗|⚠|HAIP 1\.0: (?!no findings)/.test(output)) throw new Error(`eudi-dev validate: ${output}`);
   }
 
@@ -146,11 +146,11 @@ export class EudiDev implements JudgedWallet {
       try {
         if ((await fetch(`${this.#address}/api/version`)).ok) return;
       } catch {
-        // It is not there yet.
+        // The wallet does not listen yet.
       }
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    throw new Error('it does not answer within 10 s');
+    throw new Error('eudi-dev does not answer within 10 s');
   }
 }
 
@@ -186,11 +186,11 @@ class Run implements WalletRun {
     throw new Error('eudi-dev does not finish');
   }
 
-  /** It keeps one of several copies, so what it was answered is counted. */
+  /** The wallet stores one credential of a batch, so the credentials are counted in its log. */
   async #copies(): Promise<number> {
     const log = (await this.#wallet.call('GET', '/api/log')) as unknown as LogEntry[];
-    const came = log.map(({ details }) => details?.response?.credentials?.length ?? 0);
-    return (await this.#credentials()).length === 0 ? 0 : Math.max(1, ...came);
+    const issuedCounts = log.map(({ details }) => details?.response?.credentials?.length ?? 0);
+    return (await this.#credentials()).length === 0 ? 0 : Math.max(1, ...issuedCounts);
   }
 
   async collect(): Promise<number> {
