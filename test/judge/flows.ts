@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
-import { CLAIMS, COPIES, configurationId, type IssuedKind, isStrict, type JudgedTenant, PAGE, queryIdOf, SHOWN } from './tenant.ts';
+import { CLAIMS, COPIES, configurationId, type IssuedKind, isStrict, PAGE, queryIdOf, SHOWN, type TestedTenant } from './tenant.ts';
 import type { Format, Profile } from './verdict.ts';
-import type { Answer, Order, PageRequest, WalletRun } from './wallet.ts';
+import type { Answer, CredentialOfferInput, PageRequest, WalletRun } from './wallet.ts';
 
 /** The flows, in the order of the table. */
 export const FLOWS = {
@@ -36,8 +36,8 @@ export const OWN_LIST = 'the list of wallet providers that the tool publishes';
 
 type Stage = {
   /** Issues, and is the one that asks unless the wallet gets nothing there. */
-  readonly issuer: JudgedTenant;
-  readonly tenant: JudgedTenant;
+  readonly issuer: TestedTenant;
+  readonly tenant: TestedTenant;
   readonly format: Format;
   readonly wallet: WalletRun;
 };
@@ -107,7 +107,7 @@ export const STEPS: Readonly<Record<Flow, (stage: Stage) => Promise<void>>> = {
   },
 };
 
-type OrderOptions = Partial<Pick<Order, 'grant' | 'txCode' | 'batch'>>;
+type OrderOptions = Partial<Pick<CredentialOfferInput, 'grant' | 'txCode' | 'batch'>>;
 
 async function issue(stage: Stage, orderOptions: OrderOptions, issued: IssuedKind['issued'] = 'at-once'): Promise<void> {
   const { session, copies } = await createOffer(stage, orderOptions, issued);

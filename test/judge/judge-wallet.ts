@@ -1,38 +1,38 @@
 import { FLOWS, type Flow, forbids, OWN_LIST, PRESENTING, STEPS } from './flows.ts';
-import type { JudgedService } from './service.ts';
-import { JudgedTenant, type Surroundings } from './tenant.ts';
+import type { ServiceUnderTest } from './service.ts';
+import { TestedTenant, type TrustSetup } from './tenant.ts';
 import { errorReason, FORMATS, type Format, PROFILES, type Row, withTimeout } from './verdict.ts';
-import type { JudgedWallet } from './wallet.ts';
+import type { WalletUnderTest } from './wallet.ts';
 
 const FLOW_SECONDS = 45;
 const ELSEWHERE = 'what is presented comes from a tenant without a profile, since none is issued here';
 
 /** Runs all flows of one wallet. @param report is called with each row. */
-export async function judgeWallet(
-  wallet: JudgedWallet,
-  service: JudgedService,
-  surroundings: Surroundings,
+export async function runWalletFlows(
+  wallet: WalletUnderTest,
+  service: ServiceUnderTest,
+  surroundings: TrustSetup,
   report: (row: Row) => void,
 ): Promise<readonly Row[]> {
   const rows: Row[] = [];
-  const ownList = await judgeOwnList(wallet, service, surroundings);
+  const ownList = await testOwnTrustList(wallet, service, surroundings);
   if (ownList !== undefined) {
     rows.push(ownList);
     report(ownList);
   }
   const { authorities } = surroundings;
-  const openTenants: JudgedTenant[] = [];
+  const openTenants: TestedTenant[] = [];
   try {
     for (const profile of PROFILES) {
       const issuingTenant = wallet.issuedElsewhere?.includes(profile) ? openTenants[0] : undefined;
       const anchors = issuingTenant === undefined ? [] : [await readRootCertificate(issuingTenant)];
       const around = { ...surroundings, anchors };
-      const tenant = await JudgedTenant.open(service, profile, await wallet.trust(), around);
+      const tenant = await TestedTenant.open(service, profile, await wallet.trust(), around);
       openTenants.push(tenant);
       for (const flow of Object.keys(FLOWS) as Flow[]) {
         const issuer = PRESENTING.includes(flow) && issuingTenant !== undefined ? issuingTenant : tenant;
         for (const format of FORMATS) {
-          const row = await judgeFlow(wallet, { tenant, issuer }, { flow, format, authorities });
+          const row = await runFlow(wallet, { tenant, issuer }, { flow, format, authorities });
           rows.push(row);
           report(row);
         }
@@ -45,23 +45,23 @@ export async function judgeWallet(
 }
 
 /** Whether a tenant under `haip` trusts the wallet by the published data of the tool. */
-async function judgeOwnList(wallet: JudgedWallet, service: JudgedService, surroundings: Surroundings): Promise<Row | undefined> {
+async function testOwnTrustList(wallet: WalletUnderTest, service: ServiceUnderTest, surroundings: TrustSetup): Promise<Row | undefined> {
   if (wallet.ownTrust === undefined) return undefined;
-  const tenant = await JudgedTenant.open(service, 'haip', await wallet.ownTrust(), surroundings);
+  const tenant = await TestedTenant.open(service, 'haip', await wallet.ownTrust(), surroundings);
   try {
     const { authorities } = surroundings;
     const rowContext = { flow: 'preAuthorized', format: 'dc+sd-jwt', authorities } as const;
-    return { ...(await judgeFlow(wallet, { tenant, issuer: tenant }, rowContext)), flow: OWN_LIST };
+    return { ...(await runFlow(wallet, { tenant, issuer: tenant }, rowContext)), flow: OWN_LIST };
   } finally {
     await tenant.close();
   }
 }
 
-type FlowContext = Pick<Surroundings, 'authorities'> & { readonly flow: Flow; readonly format: Format };
+type FlowContext = Pick<TrustSetup, 'authorities'> & { readonly flow: Flow; readonly format: Format };
 
-async function judgeFlow(
-  wallet: JudgedWallet,
-  { tenant, issuer }: { readonly tenant: JudgedTenant; readonly issuer: JudgedTenant },
+async function runFlow(
+  wallet: WalletUnderTest,
+  { tenant, issuer }: { readonly tenant: TestedTenant; readonly issuer: TestedTenant },
   { flow, format, authorities }: FlowContext,
 ): Promise<Row> {
   const { profile } = tenant;
@@ -87,12 +87,12 @@ async function judgeFlow(
 }
 
 /** The CA certificate of the credentials of a tenant, as PEM. */
-async function readRootCertificate({ admin }: JudgedTenant): Promise<string> {
+async function readRootCertificate({ admin }: TestedTenant): Promise<string> {
   return (await admin.get<{ rootCertificate: string }>('/key-chain/issuer')).rootCertificate;
 }
 
 /** Under which the tenant issues and asks. */
-export async function readAnchors({ admin }: JudgedTenant): Promise<readonly string[]> {
+export async function readAnchors({ admin }: TestedTenant): Promise<readonly string[]> {
   const anchors: string[] = [];
   for (const id of ['issuer', 'signing', 'access', 'further']) {
     const chain = await admin.get<{ rootCertificate?: string | null }>(`/key-chain/${id}`);

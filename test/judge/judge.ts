@@ -10,14 +10,14 @@ import { Backend } from '../support/backend.ts';
 import { findExpected, unexplained } from './expected.ts';
 import { type Options, readOptions, USAGE, UsageFault } from './options.ts';
 import { type Judgement, PAGE, withVerdicts } from './page.ts';
-import { givenService, type JudgedService, ownService } from './service.ts';
+import { type ServiceUnderTest, startService, useRunningService } from './service.ts';
 import { SetUpFailure } from './tenant.ts';
-import { selectJudges } from './tools.ts';
+import { selectTools } from './tools.ts';
 import { describeRow, errorReason, RESULTS, type Row, type Tool } from './verdict.ts';
 
 async function main(options: Options): Promise<boolean> {
   const { service: given } = options;
-  const service = given === undefined ? await ownService() : await givenService(given.address, given.clientId, given.secret);
+  const service = given === undefined ? await startService() : await useRunningService(given.address, given.clientId, given.secret);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void service.stop().then(() => process.exit(130)));
   try {
     const judgement = await judgeAll(service, options);
@@ -28,14 +28,14 @@ async function main(options: Options): Promise<boolean> {
   }
 }
 
-async function judgeAll(service: JudgedService, options: Options): Promise<Judgement> {
+async function judgeAll(service: ServiceUnderTest, options: Options): Promise<Judgement> {
   const authorities = await Authorities.start();
   const backend = await Backend.start();
   backend.on('/claims', { json: { deferred: true, interval: 1 } });
   const tools: Tool[] = [];
   const rows: Row[] = [];
   try {
-    for (const judgeTool of selectJudges(options)) {
+    for (const judgeTool of selectTools(options)) {
       try {
         const judgeResult = await judgeTool.run({ service, authorities, backend: backend.url, tell: reportRow });
         tools.push(...judgeResult.tools);

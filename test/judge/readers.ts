@@ -4,8 +4,8 @@ import type { Authorities } from '../demo/authorities.ts';
 import type { Oracles } from '../support/oracles.ts';
 import { Openid4vcWallet } from '../wallets/openid4vc/wallet.ts';
 import { readAnchors } from './judge-wallet.ts';
-import type { JudgedService } from './service.ts';
-import { configurationId, isStrict, JudgedTenant } from './tenant.ts';
+import type { ServiceUnderTest } from './service.ts';
+import { configurationId, isStrict, TestedTenant } from './tenant.ts';
 import { errorReason, type Format, PROFILES, type Profile, type Row, type Tool, withTimeout } from './verdict.ts';
 
 const READ_SECONDS = 30;
@@ -21,14 +21,14 @@ export const READER_TOOLS: readonly Tool[] = Object.values(READERS).map((name) =
 /** Lets libraries that share no code with the service read what it issues. */
 export async function judgeByReaders(
   oracles: Oracles,
-  service: JudgedService,
+  service: ServiceUnderTest,
   { authorities, backend }: { readonly authorities: Authorities; readonly backend: string },
   report: (row: Row) => void,
 ): Promise<readonly Row[]> {
   const rows: Row[] = [];
   for (const profile of PROFILES) {
     const trust = authorities.provider.configuration();
-    const tenant = await JudgedTenant.open(service, profile, trust, { authorities, backend });
+    const tenant = await TestedTenant.open(service, profile, trust, { authorities, backend });
     try {
       const anchors = await readAnchors(tenant);
       for (const format of ['dc+sd-jwt', 'mso_mdoc'] as const) {
@@ -49,7 +49,7 @@ export async function judgeByReaders(
 }
 
 type ReadingContext = {
-  readonly tenant: JudgedTenant;
+  readonly tenant: TestedTenant;
   readonly profile: Profile;
   readonly format: Format;
   readonly authorities: Authorities;

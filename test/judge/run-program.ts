@@ -40,7 +40,7 @@ const FLOW = 'requests that are generated from the API document, as three accoun
 const SECONDS = 1800;
 
 /** @param program Schemathesis. It gets a service of its own, whose data it may break. */
-export async function judgeByRequests(program: string, examples: number): Promise<{ readonly tool: Tool; readonly row: Row }> {
+export async function runSchemathesis(program: string, examples: number): Promise<{ readonly tool: Tool; readonly row: Row }> {
   const { output } = await runProgram(program, ['--version'], 30);
   const version = /[\d.]+\d/.exec(output)?.[0] ?? '?';
   const about = `generated requests, up to ${examples} for each operation; it knows no profiles`;

@@ -7,7 +7,7 @@ import { freePort, startProcess } from '../demo/process.ts';
 import { UsageFault } from './options.ts';
 import { errorReason, withTimeout } from './verdict.ts';
 
-export type JudgedService = {
+export type ServiceUnderTest = {
   readonly address: string;
   readonly root: AdminClient;
   /** Tenants that were made, or begun, and are not removed yet. */
@@ -21,12 +21,12 @@ const ANSWER_SECONDS = 10;
  * A running service under test; `stop` removes remaining tenants.
  * @throws UsageFault when it does not answer, or rejects the root credentials.
  */
-export async function givenService(address: string, clientId: string, secret: string): Promise<JudgedService> {
+export async function useRunningService(address: string, clientId: string, secret: string): Promise<ServiceUnderTest> {
   const root = new AdminClient(address, clientId, secret);
   try {
     await withTimeout(ANSWER_SECONDS, 'its answer', root.get('/tenant'));
   } catch (error) {
-    throw new UsageFault(`--service: ${address} ${whyNot(error)}`);
+    throw new UsageFault(`--service: ${address} ${findLoginProblem(error)}`);
   }
   const tenants = new Set<string>();
   return {
@@ -44,7 +44,7 @@ export async function givenService(address: string, clientId: string, secret: st
   };
 }
 
-function whyNot(error: unknown): string {
+function findLoginProblem(error: unknown): string {
   const reason = errorReason(error);
   if (/^no access token .*: 40[01] .*invalid_client/.test(reason)) return `refuses the credentials: ${reason}`;
   if (/ answered 403: /.test(reason)) return `takes them for another client than root: ${reason}`;
@@ -53,7 +53,7 @@ function whyNot(error: unknown): string {
 }
 
 /** One on its embedded defaults, with nothing in it. Tools ask often. */
-export async function ownService(): Promise<JudgedService> {
+export async function startService(): Promise<ServiceUnderTest> {
   const folder = mkdtempSync(join(tmpdir(), 'vidimus-judge-'));
   const port = await freePort(createServer);
   const address = `http://localhost:${port}`;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AdminClient } from '../demo/admin-client.ts';
 import type { Authorities } from '../demo/authorities.ts';
-import type { JudgedService } from './service.ts';
+import type { ServiceUnderTest } from './service.ts';
 import { errorReason, FORMATS, type Format, type Profile } from './verdict.ts';
 
 export const PAGE = 'https://shop.example';
@@ -47,7 +47,7 @@ export const configurationId = ({ issued, format }: IssuedKind): string => `${is
 
 export const queryIdOf = (format: Format, kind: string): string => `${format.replace('+', '-')}-${kind}`;
 
-export type Surroundings = {
+export type TrustSetup = {
   readonly authorities: Authorities;
   /** Address of the backend of deferred claims. */
   readonly backend: string;
@@ -59,13 +59,13 @@ export type Surroundings = {
 export class SetUpFailure extends Error {}
 
 /** A tenant of the service under test for one wallet and one profile. */
-export class JudgedTenant {
+export class TestedTenant {
   readonly id: string;
   readonly profile: Profile;
   readonly admin: AdminClient;
-  readonly #service: JudgedService;
+  readonly #service: ServiceUnderTest;
 
-  private constructor(id: string, profile: Profile, service: JudgedService, admin: AdminClient) {
+  private constructor(id: string, profile: Profile, service: ServiceUnderTest, admin: AdminClient) {
     this.id = id;
     this.profile = profile;
     this.#service = service;
@@ -77,16 +77,16 @@ export class JudgedTenant {
    * @throws SetUpFailure when the service rejects a part; the tenant is removed then.
    */
   static async open(
-    service: JudgedService,
+    service: ServiceUnderTest,
     profile: Profile,
     trust: Readonly<Record<string, unknown>>,
-    surroundings: Surroundings,
-  ): Promise<JudgedTenant> {
+    surroundings: TrustSetup,
+  ): Promise<TestedTenant> {
     const id = `judge-${profile}-${randomUUID().slice(0, 8)}`;
     // Registered before its creation, so that an interruption removes it, too.
     service.tenants.add(id);
     try {
-      return await JudgedTenant.#make(id, { service, profile }, trust, surroundings);
+      return await TestedTenant.#make(id, { service, profile }, trust, surroundings);
     } catch (error) {
       await removeTenant(service, id).catch(() => undefined);
       throw new SetUpFailure(`the set-up under ${profile} failed: ${errorReason(error)}`);
@@ -95,10 +95,10 @@ export class JudgedTenant {
 
   static async #make(
     id: string,
-    { service, profile }: { readonly service: JudgedService; readonly profile: Profile },
+    { service, profile }: { readonly service: ServiceUnderTest; readonly profile: Profile },
     trust: Readonly<Record<string, unknown>>,
-    { authorities, backend, anchors = [] }: Surroundings,
-  ): Promise<JudgedTenant> {
+    { authorities, backend, anchors = [] }: TrustSetup,
+  ): Promise<TestedTenant> {
     const { address, root } = service;
     const roles = ['clients:manage', 'issuance:manage', 'issuance:offer', 'presentation:manage'];
     await root.post('/tenant', {
@@ -108,7 +108,7 @@ export class JudgedTenant {
     });
     const { secret } = await root.get<{ secret: string }>(`/client/${id}-admin/secret`);
     const admin = new AdminClient(address, `${id}-admin`, secret);
-    const tenant = new JudgedTenant(id, profile, service, admin);
+    const tenant = new TestedTenant(id, profile, service, admin);
     await admin.post('/key-chain', { id: 'further', usages: ['access'] });
     if (profile === 'eu') {
       await admin.post('/registrar/config', authorities.registrar.login());
@@ -194,7 +194,7 @@ export class JudgedTenant {
   }
 }
 
-async function removeTenant({ root, tenants }: JudgedService, id: string): Promise<void> {
+async function removeTenant({ root, tenants }: ServiceUnderTest, id: string): Promise<void> {
   await root.delete(`/tenant/${id}`);
   tenants.delete(id);
 }

@@ -3,48 +3,48 @@ import { join } from 'node:path';
 import type { Authorities } from '../demo/authorities.ts';
 import { findCredoWallets } from '../support/credo.ts';
 import { loadOracles } from '../support/oracles.ts';
-import { judgeWallet } from './judge-wallet.ts';
+import { runWalletFlows } from './judge-wallet.ts';
 import type { Options, ToolName } from './options.ts';
 import { judgeByReaders, READER_TOOLS } from './readers.ts';
-import { judgeByRequests, runProgram } from './run-program.ts';
-import type { JudgedService } from './service.ts';
+import { runProgram, runSchemathesis } from './run-program.ts';
+import type { ServiceUnderTest } from './service.ts';
 import type { Row, Tool } from './verdict.ts';
-import type { JudgedWallet } from './wallet.ts';
+import type { WalletUnderTest } from './wallet.ts';
 import { Credo } from './wallets/credo.ts';
 import { EudiDev } from './wallets/eudi-dev.ts';
 import { OpenidPackages } from './wallets/openid-packages.ts';
 
-type Court = {
-  readonly service: JudgedService;
+type ToolContext = {
+  readonly service: ServiceUnderTest;
   readonly authorities: Authorities;
   readonly backend: string;
   readonly tell: (row: Row) => void;
 };
-type JudgeResult = { readonly tools: readonly Tool[]; readonly rows: readonly Row[] };
+type ToolResult = { readonly tools: readonly Tool[]; readonly rows: readonly Row[] };
 
 /** One tool, or several that are run together. @throws Error when it cannot be had. */
-export type JudgeTool = { readonly name: ToolName; readonly about: string; run(court: Court): Promise<JudgeResult> };
+export type InteroperabilityTool = { readonly name: ToolName; readonly about: string; run(context: ToolContext): Promise<ToolResult> };
 
 /** Those that are wanted, in the order of the page. */
-export function selectJudges({ tools, only, examples }: Options): readonly JudgeTool[] {
-  const allJudges: readonly JudgeTool[] = [
+export function selectTools({ tools, only, examples }: Options): readonly InteroperabilityTool[] {
+  const allJudges: readonly InteroperabilityTool[] = [
     {
       name: 'eudi-dev',
       about: 'a test wallet in Go',
-      run: async (court) => runWallet(await startEudiDev(tools, court.authorities), court),
+      run: async (context) => runWallet(await startEudiDev(tools, context.authorities), context),
     },
     {
       name: '@openid4vc',
       about: 'packages of the OpenWallet Foundation',
-      run: (court) => runWallet(new OpenidPackages(court.authorities), court),
+      run: (context) => runWallet(new OpenidPackages(context.authorities), context),
     },
     {
       name: 'Credo',
       about: 'a framework of the OpenWallet Foundation',
-      run: (court) => {
+      run: (context) => {
         const wallets = findCredoWallets();
         if (wallets === undefined) throw new Error('npm ci --prefix test/wallets/credo');
-        return runWallet(new Credo(wallets, court.authorities), court);
+        return runWallet(new Credo(wallets, context.authorities), context);
       },
     },
     { name: 'readers', about: 'readers of credentials', run: runReaders },
@@ -52,7 +52,7 @@ export function selectJudges({ tools, only, examples }: Options): readonly Judge
       name: 'Schemathesis',
       about: 'generated requests',
       run: async () => {
-        const { tool, row } = await judgeByRequests(findProgram(tools, 'schemathesis'), examples);
+        const { tool, row } = await runSchemathesis(findProgram(tools, 'schemathesis'), examples);
         return { tools: [tool], rows: [row] };
       },
     },
@@ -60,16 +60,16 @@ export function selectJudges({ tools, only, examples }: Options): readonly Judge
   return only.length === 0 ? allJudges : allJudges.filter(({ name }) => only.includes(name));
 }
 
-async function runWallet(wallet: JudgedWallet, { service, authorities, backend, tell }: Court): Promise<JudgeResult> {
+async function runWallet(wallet: WalletUnderTest, { service, authorities, backend, tell }: ToolContext): Promise<ToolResult> {
   try {
-    const rows = await judgeWallet(wallet, service, { authorities, backend }, tell);
+    const rows = await runWalletFlows(wallet, service, { authorities, backend }, tell);
     return { tools: [wallet.tool], rows };
   } finally {
     await wallet.close();
   }
 }
 
-async function runReaders({ service, authorities, backend, tell }: Court): Promise<JudgeResult> {
+async function runReaders({ service, authorities, backend, tell }: ToolContext): Promise<ToolResult> {
   const oracles = loadOracles();
   if (oracles === undefined) throw new Error('npm ci --prefix test/oracles');
   return { tools: READER_TOOLS, rows: await judgeByReaders(oracles, service, { authorities, backend }, tell) };

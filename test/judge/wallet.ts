@@ -1,7 +1,7 @@
 import type { Flow } from './flows.ts';
 import type { Format, Profile, Tool } from './verdict.ts';
 
-export type Order = {
+export type CredentialOfferInput = {
   /** A link. */
   readonly offer: string;
   readonly grant: 'pre_authorized_code' | 'authorization_code';
@@ -17,7 +17,7 @@ export type PageRequest = { readonly requests: readonly { readonly protocol: str
 export type Answer = { readonly isAccepted: boolean; readonly redirectUri?: string | undefined };
 
 /** An independent wallet, controlled by the tool. */
-export interface JudgedWallet {
+export interface WalletUnderTest {
   readonly tool: Tool;
   /** Properties of the issuance configuration by which a tenant trusts its provider. */
   trust(): Promise<Record<string, unknown>>;
@@ -44,7 +44,7 @@ export type WalletWorld = {
 
 /** Each step returns the number of received credentials, and throws when the wallet rejects. */
 export interface WalletRun {
-  accept(order: Order): Promise<number>;
+  accept(order: CredentialOfferInput): Promise<number>;
   /** Fetches the deferred credential. */
   collect(): Promise<number>;
   /** Collects anew by the refresh token. */

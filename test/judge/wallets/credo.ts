@@ -4,7 +4,7 @@ import type { Authorities } from '../../demo/authorities.ts';
 import type { CredoWallets } from '../../support/credo.ts';
 import type { Flow } from '../flows.ts';
 import { isStrict } from '../tenant.ts';
-import type { Answer, JudgedWallet, Order, PageRequest, WalletRun, WalletWorld } from '../wallet.ts';
+import type { Answer, CredentialOfferInput, PageRequest, WalletRun, WalletUnderTest, WalletWorld } from '../wallet.ts';
 
 type CredoOrder = Parameters<CredoWallets['serve']>[0];
 
@@ -16,7 +16,7 @@ const LACKING: Readonly<Partial<Record<Flow, string>>> = {
 };
 
 /** Credo in a separate process; it verifies credentials up to the CA of the tenant. */
-export class Credo implements JudgedWallet {
+export class Credo implements WalletUnderTest {
   readonly tool = {
     name: 'Credo',
     version: credoVersion(),
@@ -59,7 +59,7 @@ class Run implements WalletRun {
     this.#serve = serve;
   }
 
-  async accept({ offer, grant, txCode, batch }: Order): Promise<number> {
+  async accept({ offer, grant, txCode, batch }: CredentialOfferInput): Promise<number> {
     const optionalFields = { ...(txCode !== undefined && { txCode }), ...(batch !== undefined && { batch }) };
     return this.#copies({ offer, flow: grant, ...optionalFields });
   }

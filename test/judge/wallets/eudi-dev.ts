@@ -11,7 +11,7 @@ import type { Flow } from '../flows.ts';
 import { runProgram } from '../run-program.ts';
 import { isStrict } from '../tenant.ts';
 import type { Format, Profile, Tool } from '../verdict.ts';
-import type { Answer, JudgedWallet, Order, PageRequest, WalletRun, WalletWorld } from '../wallet.ts';
+import type { Answer, CredentialOfferInput, PageRequest, WalletRun, WalletUnderTest, WalletWorld } from '../wallet.ts';
 
 const CALL_SECONDS = 30;
 type JsonProperties = Record<string, unknown>;
@@ -22,7 +22,7 @@ type StartOptions = { readonly version: string; readonly authorities: Authoritie
  * eudi-dev, a strict test wallet in Go. It runs as a separate server and is controlled by its HTTP interface. It listens on all addresses
  * of the machine and has its own folder. It has no profile `eu`, so it runs with `--haip` instead.
  */
-export class EudiDev implements JudgedWallet {
+export class EudiDev implements WalletUnderTest {
   readonly tool: Tool;
   readonly #authorities: Authorities;
   readonly #program: string;
@@ -165,7 +165,7 @@ class Run implements WalletRun {
     this.#haip = haip;
   }
 
-  async accept({ offer, txCode }: Order): Promise<number> {
+  async accept({ offer, txCode }: CredentialOfferInput): Promise<number> {
     const offerResponse = await this.#wallet.call('POST', '/api/offers', { uri: offer, ...(txCode && { tx_code: txCode }) });
     const url = offerResponse['authorization_url'];
     if (typeof url === 'string') await this.#authorize(url, String(offerResponse['offer_id']));

@@ -6,7 +6,7 @@ import { Openid4vcWallet } from '../../wallets/openid4vc/wallet.ts';
 import type { Flow } from '../flows.ts';
 import { isStrict } from '../tenant.ts';
 import type { Format } from '../verdict.ts';
-import type { Answer, JudgedWallet, Order, PageRequest, WalletRun, WalletWorld } from '../wallet.ts';
+import type { Answer, CredentialOfferInput, PageRequest, WalletRun, WalletUnderTest, WalletWorld } from '../wallet.ts';
 
 const PRESENTING: readonly Flow[] = ['sameDevice', 'crossDevice', 'plain', 'page', 'unsignedPage', 'revoked'];
 
@@ -19,7 +19,7 @@ const LACKING: Readonly<Partial<Record<Flow, string>>> = {
 };
 
 /** The wallet of the tests that is made of the @openid4vc packages. */
-export class OpenidPackages implements JudgedWallet {
+export class OpenidPackages implements WalletUnderTest {
   readonly tool = {
     name: '@openid4vc',
     version: packageVersion('@openid4vc/openid4vci'),
@@ -56,7 +56,7 @@ class Run implements WalletRun {
     this.#wallet = wallet;
   }
 
-  async accept({ offer, grant, txCode, batch = 1 }: Order): Promise<number> {
+  async accept({ offer, grant, txCode, batch = 1 }: CredentialOfferInput): Promise<number> {
     const received =
       grant === 'authorization_code'
         ? await this.#wallet.acceptByCode(offer, approve, { batch })
