@@ -111,7 +111,10 @@ export class WatchSession extends needs({
     const { id, tenantId, version } = session;
     const missedEvents =
       replayAfter === undefined || replayAfter >= version ? [] : await store.read(tenantId).sessionEvents(id, replayAfter, MAX_REPLAY);
-    const messages = missedEvents.map(({ sequence, status, at }) => ({ sequence, id, status, updatedAt: at }));
+    // Events after the version that was read are sent with the next version: otherwise the older status would follow them.
+    const messages = missedEvents
+      .filter(({ sequence }) => sequence <= version)
+      .map(({ sequence, status, at }) => ({ sequence, id, status, updatedAt: at }));
     const status = statusAt(session, clock.now());
     if ((messages.at(-1)?.status ?? reportedStatus) === status) return messages;
     const updatedAt = status === session.status ? session.updatedAt : session.expiresAt;

@@ -19,8 +19,9 @@ export function subjectNames(certificate: string): SubjectNames {
   });
 }
 
-/** RFC 4514 section 3 */
+/** The first attribute of a type in a name (RFC 4514 section 3). An escaped separator belongs to the value of its attribute. */
 function attributeOf(name: string, type: 'CN' | 'O' | 'C'): string | undefined {
-  const [, value] = new RegExp(`(?:^|[,+])${type}=((?:[^,+\\\\]|\\\\.)+)`).exec(name) ?? [];
-  return value?.replaceAll(/\\(.)/g, '$1');
+  const attributes = name.match(/(?:[^,+\\]|\\.)+/gs) ?? [];
+  const value = attributes.find((attribute) => attribute.startsWith(`${type}=`))?.slice(type.length + 1);
+  return value?.replaceAll(/\\(.)/gs, '$1');
 }

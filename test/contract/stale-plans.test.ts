@@ -81,6 +81,17 @@ describe('prepared statements while a migration adds a column, on PostgreSQL', (
     for (const [row] of results) expect(row).to.have.property(addedColumn(), 7);
   });
 
+  it('are repeated if their first call on the connection failed, so that only the driver knows them', async () => {
+    const read = namedStatement('read_note_or_fail', 'select n.*, 1 / $2::int as quotient from notes n where n.id = $1');
+    await sql.exclusively('notes', async (connection) => {
+      const error = await connection.query(read, [1, 0]).catch((thrown: unknown) => thrown);
+      expect(error).to.have.property('code', '22012');
+      await rawSql(database?.url ?? '', (run) => run(`alter table notes add column added_${++addedColumns} int default 7`));
+      const [row] = await connection.query(read, [1, 1]);
+      expect(row).to.have.property(addedColumn(), 7);
+    });
+  });
+
   it('still report other errors', async () => {
     const error = await sql.query(INSERT, [1]).catch((thrown: unknown) => thrown);
     expect(error).to.have.property('code', '23505');

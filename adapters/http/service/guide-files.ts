@@ -18,7 +18,16 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 const INLINE_SCRIPT = /<script(?: id="[\w-]+")?>([^<]+)<\/script>/g;
 
-export type GuideFile = { readonly content: Buffer | string; readonly contentType: string; readonly scriptHashes: readonly string[] };
+/** Assets whose name contains a hash of their content, such as `assets/app.BzN4qXtH.js`. */
+const HASHED_NAME = /^assets\/.+\.[\w-]{8,}\.(lean\.)?\w+$/;
+
+export type GuideFile = {
+  readonly content: Buffer | string;
+  readonly contentType: string;
+  readonly scriptHashes: readonly string[];
+  /** True if the name contains a hash of the content, so that the content never changes. */
+  readonly isHashed: boolean;
+};
 
 /** The documentation of this release as a site. Only names that the folder has at the start are read. */
 export class GuideFiles {
@@ -42,15 +51,17 @@ export class GuideFiles {
     return this.#folder !== undefined;
   }
 
-  /** @returns undefined for an unknown name. */
+  /** @returns undefined for an unknown name, and for a file that was removed after the start. */
   async read(name: string): Promise<GuideFile | undefined> {
     const contentType = TYPES[extname(name)];
     if (this.#folder === undefined || contentType === undefined || !this.#names.has(name)) return undefined;
-    const content = await readFile(new URL(name, this.#folder));
-    if (!contentType.endsWith('utf-8')) return { content, contentType, scriptHashes: [] };
+    const content = await readFile(new URL(name, this.#folder)).catch(() => undefined);
+    if (content === undefined) return undefined;
+    const isHashed = HASHED_NAME.test(name);
+    if (!contentType.endsWith('utf-8')) return { content, contentType, scriptHashes: [], isHashed };
     const text = content.toString().replaceAll(BUILT_BASE, `${this.#base}${BUILT_BASE}`);
     const scripts = extname(name) === '.html' ? Array.from(text.matchAll(INLINE_SCRIPT), ([, script = '']) => script) : [];
-    return { content: text, contentType, scriptHashes: scripts.map((script) => hash('sha256', script, 'base64')) };
+    return { content: text, contentType, scriptHashes: scripts.map((script) => hash('sha256', script, 'base64')), isHashed };
   }
 }
 

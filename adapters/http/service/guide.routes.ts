@@ -5,7 +5,6 @@ import { type Reply, type Route, route } from '../route.ts';
 import { GuideFiles } from './guide-files.ts';
 
 const NOT_BUILT = 'the documentation of this clone was not built: run "npm run docs:build"';
-/** Names of assets contain a hash of their content. */
 const IMMUTABLE = { 'Cache-Control': 'public, max-age=31536000, immutable' } as const;
 const CACHED = { 'Cache-Control': 'public, max-age=3600' } as const;
 const Name = z.string().max(100);
@@ -19,7 +18,7 @@ export function guideRoutes({ publicUrl }: Pick<ServiceSettings, 'publicUrl'>): 
   const serve = async (name: string): Promise<Reply> => {
     const file = await files.read(name);
     if (file === undefined) throw new Failure('not_found', files.isBuilt ? 'unknown address' : NOT_BUILT);
-    const headers = { ...(name.startsWith('assets/') ? IMMUTABLE : CACHED), 'Content-Security-Policy': policy(file.scriptHashes) };
+    const headers = { ...(file.isHashed ? IMMUTABLE : CACHED), 'Content-Security-Policy': policy(file.scriptHashes) };
     return { status: 200, text: file.content, contentType: file.contentType, headers };
   };
   return [

@@ -122,20 +122,20 @@ async function withLock<T>(
 
 /** Attempts of a statement that conflicts with concurrent ones. */
 const MAX_DEADLOCK_ATTEMPTS = 3;
+/** Attempts of a transaction with stale plans: each attempt replaces the plan of one statement on one connection. */
+const MAX_STALE_PLAN_ATTEMPTS = 1_000;
 
 /** Repeats work that was rolled back because of a concurrent change: nothing of it was applied. */
 async function retryOnDeadlock<T>(work: () => Promise<T>): Promise<T> {
+  let conflicts = 0;
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      if (isStalePlan(error)) {
-        // Each connection fails once per statement, so this ends; it says nothing about conflicts.
-        attempt--;
-        continue;
-      }
       if (!isConcurrencyFailure(error)) throw error;
-      if (attempt === MAX_DEADLOCK_ATTEMPTS) throw new StoreUnavailableError('changes block each other in the database', { cause: error });
+      if (!isStalePlan(error)) conflicts++;
+      if (conflicts === MAX_DEADLOCK_ATTEMPTS || attempt === MAX_STALE_PLAN_ATTEMPTS)
+        throw new StoreUnavailableError('changes block each other in the database', { cause: error });
     }
   }
 }
@@ -205,20 +205,30 @@ async function run(client: Client, call: Call): Promise<readonly Row[]> {
   }
 }
 
-/** On first use on a connection, the driver prepares the statement and returns its columns. */
-async function runOnce(client: Client, { statement: { name, text }, values }: Call): Promise<readonly Row[]> {
+/**
+ * On first use on a connection, the driver prepares the statement and returns its columns. The driver keeps a statement whose first call
+ * failed, so the plan of a statement without columns can be stale, too.
+ */
+async function runOnce(client: Client, { statement, values }: Call): Promise<readonly Row[]> {
   const statements = preparedStatements(client);
-  const statement = statements.get(name);
-  if (statement !== undefined) {
-    const calls = new PreparedCalls([{ statement: statement.name, values, columns: statement.columns }]);
-    client.query(calls);
-    try {
-      return (await calls.answers)[0] ?? [];
-    } catch (error) {
-      if (isStalePlan(error)) statements.removeStale([name]);
-      throw error;
-    }
+  try {
+    const preparedStatement = statements.get(statement.name);
+    return preparedStatement === undefined
+      ? await prepareAndRun(client, statements, { statement, values })
+      : await runPrepared(client, preparedStatement, values);
+  } catch (error) {
+    if (isStalePlan(error)) statements.removeStale([statement.name]);
+    throw error;
   }
+}
+
+async function runPrepared(client: Client, { name, columns }: PreparedStatement, values: readonly Parameter[]): Promise<readonly Row[]> {
+  const calls = new PreparedCalls([{ statement: name, values, columns }]);
+  client.query(calls);
+  return (await calls.answers)[0] ?? [];
+}
+
+async function prepareAndRun(client: Client, statements: PreparedStatements, { statement: { name, text }, values }: Call) {
   const newName = statements.nextName(name);
   const { rows, fields } = await client.query({ name: newName, text, values: values as Parameter[] });
   const columns = fields.map((field) => ({ name: field.name, read: client.getTypeParser(field.dataTypeID, 'text') }));

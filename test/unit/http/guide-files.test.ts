@@ -17,6 +17,7 @@ describe('The files of the documentation site', () => {
     writeFileSync(join(folder, 'site/index.html'), PAGE);
     writeFileSync(join(folder, 'site/assets/picture.png'), Buffer.of(0xff, 0x00));
     writeFileSync(join(folder, 'site/assets/program.exe'), 'x');
+    for (const name of ['app.DsW19PQF.js', 'map.md.BACykgRU.lean.js', 'code.css']) writeFileSync(join(folder, 'site/assets', name), 'x');
   });
   after(() => rmSync(folder, { recursive: true }));
   const files = (base = '') => new GuideFiles(base, [pathToFileURL(`${folder}/none/`), pathToFileURL(`${folder}/site/`)]);
@@ -49,6 +50,21 @@ describe('The files of the documentation site', () => {
     it(`are not found by the name "${name}"`, async () => {
       expect(await files().read(name)).to.equal(undefined);
     });
+
+  it('never change if their name contains a hash', async () => {
+    const isHashed = async (name: string) => (await files().read(name))?.isHashed;
+    expect(await isHashed('assets/app.DsW19PQF.js')).to.equal(true);
+    expect(await isHashed('assets/map.md.BACykgRU.lean.js')).to.equal(true);
+    expect(await isHashed('assets/code.css')).to.equal(false);
+    expect(await isHashed('index.html')).to.equal(false);
+  });
+
+  it('are not found once they were removed', async () => {
+    writeFileSync(join(folder, 'site/removed.html'), PAGE);
+    const site = files();
+    rmSync(join(folder, 'site/removed.html'));
+    expect(await site.read('removed.html')).to.equal(undefined);
+  });
 
   it('are absent when the site was not built', async () => {
     const missingFolder = new GuideFiles('', [pathToFileURL(`${folder}/none/`)]);

@@ -230,6 +230,11 @@ describe('key chain certificates', () => {
     expect(subjectNames('AAAA')).to.deep.equal({});
   });
 
+  it('have names in which a separator within a value begins no attribute', async () => {
+    const { certificate } = await certify({ name: 'Evil\\,O=Bank\\,C=FR\\+C=IT, O=Acme\\,C=FR, C=DE' });
+    expect(subjectNames(certificate)).to.deep.equal({ commonName: 'Evil,O=Bank,C=FR+C=IT', organization: 'Acme,C=FR', country: 'DE' });
+  });
+
   it('are described in a file by their parameters', async () => {
     const { write } = keyChainResource.file;
     const writtenChain = (first: KeyChain, ...others: KeyChain[]) => write(first, [first, ...others]) as Record<string, unknown>;

@@ -165,6 +165,29 @@ describe('session status stream', () => {
     expect(watcher.count).to.equal(0);
   });
 
+  it('sends the changes in their order if the session changes between the reads of its status and of its events', async () => {
+    const { finished } = await listen();
+    await fetchSession();
+    const read = world.store.read.bind(world.store);
+    let isChanged = false;
+    const stub = sinon.stub(world.store, 'read').callsFake((tenantId) => {
+      const reads = read(tenantId);
+      const sessionEvents: typeof reads.sessionEvents = async (...parameters) => {
+        if (!isChanged) await completeSession();
+        isChanged = true;
+        return reads.sessionEvents(...parameters);
+      };
+      return { ...reads, sessionEvents };
+    });
+    wakeUp();
+    await flush();
+    wakeUp();
+    await advance(2_000);
+    await finished;
+    stub.restore();
+    expect(messages).to.deep.equal(['1 active', '2 fetched', '3 completed', 'end']);
+  });
+
   it('finds changes without a notification within two seconds, and omits none', async () => {
     const { finished } = await listen();
     await fetchSession();
