@@ -98,6 +98,7 @@ function headerOf(headers: WebhookHeaders, name: string): string {
 }
 
 async function keyOf(secret: string): Promise<Key> {
+  if (!secret) throw new TypeError('The webhook secret is missing. Pass the value that POST /webhook-secret/rotate returned.');
   const text = String(secret ?? '').replace(/^whsec_/, '');
   const key = BASE64.test(text) ? bytesOf(text) : new Uint8Array();
   if (key.length < 24 || key.length > 64) {
