@@ -4,8 +4,9 @@ import { connect, dialectOf } from '../adapters/persistence/opening/database.ts'
 import { folderOf, namesOf } from '../adapters/persistence/opening/migrate.ts';
 
 /**
- * `npm run migration -- <name>`: writes the differences between the rows and the last snapshot as a new migration, for both dialects. The
- * snapshots contain the earlier state, so no database server is needed. Statements that both dialects run belong in `both-dialects.ts`.
+ * `npm run migration -- <name>`: writes the differences between the entity definitions and the last snapshot as a new
+ * migration, for both dialects. The snapshots contain the earlier state, so no database server is needed. Statements that both dialects run
+ * belong in `both-dialects.ts`.
  */
 const name = process.argv[2];
 if (name === undefined || !/^[a-z_]+$/.test(name)) {
@@ -13,17 +14,17 @@ if (name === undefined || !/^[a-z_]+$/.test(name)) {
   process.exit(2);
 }
 const urls = ['sqlite::memory:', process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/postgres'];
-const lastNumber = Math.max(...(['postgres', 'sqlite'] as const).flatMap(namesOf).map((each) => Number(/\d+/.exec(each))));
+const lastNumber = Math.max(...(['postgres', 'sqlite'] as const).flatMap(namesOf).map((fileName) => Number(/\d+/.exec(fileName))));
 for (const url of urls) {
   const folder = folderOf(dialectOf(url));
   const orm = await connect({ url, poolSize: 1 });
   const { fileName } = await orm.migrator.create(undefined, false, false, name);
   await orm.close();
   if (fileName === '') {
-    console.log(`${dialectOf(url)}: nothing new`);
+    console.log(`${dialectOf(url)}: no schema changes`);
     continue;
   }
-  // The tool numbers its files by time, and the folder counts from one.
+  // MikroORM numbers files by time; this folder numbers them consecutively.
   const numbered = `Migration${String(lastNumber + 1).padStart(14, '0')}_${name}`;
   const path = join(folder, `${numbered}.ts`);
   // Databases are never downgraded.
@@ -31,5 +32,5 @@ for (const url of urls) {
   const statements = [...upgradePart.matchAll(/this\.addSql\((.*)\);$/gm)].map(([, statement]) => `  ${statement},\n`);
   writeFileSync(path, `export const statements = [\n${statements.join('')}];\n`);
   rmSync(join(folder, fileName));
-  console.log(`${relative('.', path)}; \`npm run format\` gives it its form`);
+  console.log(`${relative('.', path)}: run \`npm run format\``);
 }

@@ -51,7 +51,7 @@ function licencesOf({ name, version }) {
     ([path, entry]) => (entry.name ?? path.split('node_modules/').at(-1)) === name && entry.version === version,
   );
   const { license, licenses = license } = readJson(join(ROOT, found[0], 'package.json'));
-  return [licenses].flat().map((each) => ({ license: { name: each.type ?? each } }));
+  return [licenses].flat().map((declaredLicense) => ({ license: { name: declaredLicense.type ?? declaredLicense } }));
 }
 
 function readJson(file) {

@@ -17,7 +17,7 @@ export function testCodes(root: URL): string {
       }
     }
   }
-  const numbered = [...cases].sort(([left], [right]) => Number(left.slice(1)) - Number(right.slice(1)));
+  const numbered = [...cases].sort(([code], [otherCode]) => Number(code.slice(1)) - Number(otherCode.slice(1)));
   const rows = numbered.map(([code, { title, files }]) => `| ${code} | ${title} | ${[...files].join(', ')} |`);
   return ['| Code | What is wrong | Files |', '|---|---|---|', ...rows].join('\n');
 }

@@ -27,13 +27,13 @@ const derive = promisify(argon2);
 const CACHE_BYTES = 4 * 1024 * 1024;
 const CACHE_TTL_MS = 5 * 60 * 1000;
 
-/** Concurrent attempts on one name: one runs and two wait. */
-const MAX_PER_NAME = 3;
+/** Concurrent attempts on one client id. */
+const MAX_ATTEMPTS_PER_CLIENT = 3;
 
 /** All computations have one queue key, so they run in the order of arrival. */
 const QUEUE_KEY = 'secrets';
 
-/** Attempts on unknown names that wait without a computation. */
+/** Attempts on unknown client ids that wait without a computation. */
 const MAX_DELAYED = 1_000;
 const INITIAL_ESTIMATE_MS = 25;
 
@@ -41,69 +41,71 @@ const INITIAL_ESTIMATE_MS = 25;
  * Argon2id (RFC 9106), stored as `argon2id$m=19456,t=2,p=1$<salt>$<tag>` in base64url. A correct secret is cached for five minutes under an
  * HMAC that only this process can compute.
  *
- * Anonymous callers can cause computations by naming a client. New secrets have a queue of their own, and attempts on one name take few
- * slots, so that a flood does not delay other clients. An unknown name is treated like a known one: the number of attempts and their
- * duration are the same. One computation at a time really runs for unknown names and the others only wait: the length of a separate queue
- * would reveal which names exist.
+ * Anonymous callers can cause computations by naming a client. New secrets have a queue of their own, and attempts on one client id take
+ * few slots, so that a flood does not delay other clients. An unknown client id has the same limits and response times. Only one
+ * computation runs for all unknown ids, and further attempts wait for the usual duration: the length of a real queue would reveal which
+ * ids exist.
  * @throws Failure `too_many_requests` if too many computations wait.
  */
 export class Argon2Secrets extends Secrets {
   readonly #clients: FairQueue;
-  readonly #places: RequestSlots | undefined;
+  readonly #requestSlots: RequestSlots | undefined;
   readonly #newSecrets = new FairQueue({ slots: 1, waiting: 64 }, tooManyError);
-  /** Running and waiting attempts by the name of the client. */
-  readonly #ofName = new Map<string, number>();
-  #isUnknownNameComputed = false;
+  /** Running and waiting attempts by client id. */
+  readonly #attemptsByClient = new Map<string, number>();
+  #isUnknownClientComputed = false;
   #delayed = 0;
   /** Recent duration of a computation for a known client, in milliseconds. */
   #usualMs = INITIAL_ESTIMATE_MS;
-  readonly #memoryKey = randomBytes(32);
+  readonly #cacheHmacKey = randomBytes(32);
   readonly #verified = new LRUCache<string, true>({ ...boundedBytes<true>(CACHE_BYTES), ttl: CACHE_TTL_MS });
   readonly #running = new SingleFlight<boolean>();
 
   /**
-   * @param settings for known clients: with the other queues, at most the four pool threads are used.
-   * @param places slots of requests: other threads compute, and the queues here limit them.
+   * @param settings Limits of the queue for existing clients. Its 2 slots, 1 for new secrets and 1 for unknown clients use the 4 threads of
+   *   the libuv pool.
+   * @param requestSlots The request releases its slot while Argon2 runs in the thread pool; the queues of this class limit the
+   *   computations.
    */
-  constructor(settings: { readonly atOnce?: number; readonly waiting?: number } = {}, places?: RequestSlots) {
+  constructor(settings: { readonly atOnce?: number; readonly waiting?: number } = {}, requestSlots?: RequestSlots) {
     super();
-    this.#places = places;
+    this.#requestSlots = requestSlots;
     this.#clients = new FairQueue({ slots: settings.atOnce ?? 2, waiting: settings.waiting ?? 64 }, tooManyError);
   }
 
   override async hash(secret: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
-    const tag = await this.#elsewhere(() => this.#newSecrets.run(QUEUE_KEY, () => compute(secret, salt, COST)));
+    const tag = await this.#releaseSlotWhile(() => this.#newSecrets.run(QUEUE_KEY, () => compute(secret, salt, COST)));
     const { memory, passes, parallelism } = COST;
     return `argon2id$m=${memory},t=${passes},p=${parallelism}$${encodeBase64url(salt)}$${encodeBase64url(tag)}`;
   }
 
   override async verify(secret: string, hash: string, name: string): Promise<boolean> {
-    const memory = createHmac('sha256', this.#memoryKey)
+    const cacheKey = createHmac('sha256', this.#cacheHmacKey)
       .update(JSON.stringify([hash, name]))
       .update(secret)
       .digest('base64');
-    if (this.#verified.get(memory)) return true;
+    if (this.#verified.get(cacheKey)) return true;
 
     // A client that opens many connections at once sends the same secret many times.
-    return this.#elsewhere(() =>
-      this.#running.run(memory, async () => {
-        const right = await this.#limited(name, (attempts) => this.#compare(secret, hash, attempts));
-        if (right) this.#verified.set(memory, true);
-        return right;
+    return this.#releaseSlotWhile(() =>
+      this.#running.run(cacheKey, async () => {
+        const isCorrect = await this.#withAttemptLimit(name, (attempts) => this.#compare(secret, hash, attempts));
+        if (isCorrect) this.#verified.set(cacheKey, true);
+        return isCorrect;
       }),
     );
   }
 
-  #elsewhere<T>(work: () => Promise<T>): Promise<T> {
-    return this.#places === undefined ? work() : this.#places.releaseSlotWhile(work);
+  #releaseSlotWhile<T>(work: () => Promise<T>): Promise<T> {
+    return this.#requestSlots === undefined ? work() : this.#requestSlots.releaseSlotWhile(work);
   }
 
-  /** @param attempts the number of running attempts on the same name. */
+  /** @param attempts the number of running attempts on the same client id. */
   async #compare(secret: string, hash: string, attempts: number): Promise<boolean> {
     const storedHash = readStored(hash);
     if (storedHash === undefined) {
-      await this.#delay(secret, attempts);
+      await this.#imitateComparison(secret, attempts);
       return false;
     }
     const { salt, tag, ...cost } = storedHash;
@@ -113,13 +115,13 @@ export class Argon2Secrets extends Secrets {
     return timingSafeEqual(computed, tag);
   }
 
-  async #delay(secret: string, attempts: number): Promise<void> {
-    if (!this.#isUnknownNameComputed && attempts === 0) {
-      this.#isUnknownNameComputed = true;
+  async #imitateComparison(secret: string, attempts: number): Promise<void> {
+    if (!this.#isUnknownClientComputed && attempts === 0) {
+      this.#isUnknownClientComputed = true;
       try {
         await compute(secret, Buffer.alloc(SALT_BYTES), COST);
       } finally {
-        this.#isUnknownNameComputed = false;
+        this.#isUnknownClientComputed = false;
       }
       return;
     }
@@ -133,16 +135,16 @@ export class Argon2Secrets extends Secrets {
     }
   }
 
-  async #limited<T>(name: string, work: (before: number) => Promise<T>): Promise<T> {
-    const attempts = this.#ofName.get(name) ?? 0;
-    if (attempts >= MAX_PER_NAME) throw tooManyError();
-    this.#ofName.set(name, attempts + 1);
+  async #withAttemptLimit<T>(name: string, work: (runningAttempts: number) => Promise<T>): Promise<T> {
+    const attempts = this.#attemptsByClient.get(name) ?? 0;
+    if (attempts >= MAX_ATTEMPTS_PER_CLIENT) throw tooManyError();
+    this.#attemptsByClient.set(name, attempts + 1);
     try {
       return await work(attempts);
     } finally {
-      const remaining = (this.#ofName.get(name) ?? 1) - 1;
-      if (remaining > 0) this.#ofName.set(name, remaining);
-      else this.#ofName.delete(name);
+      const remaining = (this.#attemptsByClient.get(name) ?? 1) - 1;
+      if (remaining > 0) this.#attemptsByClient.set(name, remaining);
+      else this.#attemptsByClient.delete(name);
     }
   }
 }

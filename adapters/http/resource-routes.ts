@@ -11,19 +11,20 @@ import { DeletedView } from './shapes.ts';
 
 type UseCase<Given extends readonly unknown[], Result> = Token<{ readonly execute: (...given: Given) => Promise<Result> }>;
 
-/** Key of a resource within its tenant; empty for a kind that a tenant has only one of. */
+/** Key of a resource within its tenant; empty for a singleton. */
 type Key<Params> = Params extends z.ZodObject ? readonly [z.output<Params>[keyof z.output<Params>]] : readonly [];
 
 type Description<A extends Access, Resource, Params> = {
   readonly kind: EditedKind;
   readonly tag: string;
   readonly path: `/${string}`;
-  /** Path parameter with the key, as the only property; absent for a kind that a tenant has only one of. */
+  /** Path parameter with the key, as the only property; absent for a singleton. */
   readonly params?: Params;
   /** Example of `params` for the API document, if there is no common one for its name. */
   readonly exampleId?: string;
   readonly access: A;
-  readonly writes?: Pick<Partial<Route>, 'access' | 'bodyLimit'>;
+  /** Properties of the routes that write, where they differ from those of the routes that read. */
+  readonly writeOverrides?: Pick<Partial<Route>, 'access' | 'bodyLimit'>;
   readonly view: z.ZodType;
   readonly get: UseCase<readonly [CallerOf<A>, ...Key<Params>], Resource>;
   /** Converts a resource whose secrets are removed. */
@@ -32,7 +33,7 @@ type Description<A extends Access, Resource, Params> = {
   key?(resource: Resource): string;
   /** Part of the resource from which its `ETag` is computed; all of it by default. */
   stored?(resource: Resource): object;
-  /** Profile of the written tenant, if the caller belongs to no tenant; for other kinds, the profile of the caller's tenant counts. */
+  /** Profile for the warnings after a write. Set only for tenants; other kinds use the profile of the caller's tenant. */
   profile?(resource: Resource): Profile | null;
   /** Problems that follow from the resource but are not part of it. */
   findings?(resource: Resource, caller: CallerOf<A>): readonly Finding[] | Promise<readonly Finding[]>;
@@ -50,7 +51,7 @@ type Writer<A extends Access, Resource, Given extends readonly unknown[]> =
 type Input = { readonly caller: unknown; readonly params: unknown; readonly body?: unknown };
 type Handler = (input: Input) => Promise<Reply>;
 
-/** Builds the routes of one kind of resource for administrators, in the order of the calls. */
+/** Returns a builder: each method returns the route of one operation on this kind of resource. */
 export function resourceRoutes<A extends Access, Resource extends object, Params extends z.ZodObject | undefined = undefined>(
   description: Description<A, Resource, Params>,
 ): ResourceRoutes<A, Resource, Params> {
@@ -98,17 +99,17 @@ class ResourceRoutes<A extends Access, Resource extends object, Params extends z
     replaces = false,
     ...texts
   }: WriteRouteTexts<Body> & { readonly by: Writer<A, Resource, [z.output<Body>]>; readonly replaces?: boolean }): Family {
-    const { kind, writes } = this.#description;
+    const { kind, writeOverrides } = this.#description;
     const { collection, hasMany } = this.#address;
     const id = ({ body }: { readonly body: { readonly id: string } }) => (hasMany ? body.id : 'default');
     const edits = replaces ? { kind, id } : { kind };
     const responses = this.#answers.writeResponses(201, texts.responses);
     return (find) => {
       const execute = executorOf<A, Resource, [z.output<Body>]>(find, by);
-      const handle = this.#answers.withWarnings(find, 201, ({ caller, body }, report) =>
+      const handle = this.#answers.writeHandler(find, 201, ({ caller, body }, report) =>
         execute([caller as CallerOf<A>, body as z.output<Body>], report),
       );
-      return [{ ...collection, ...writes, ...texts, method: 'post', edits, responses, handle }];
+      return [{ ...collection, ...writeOverrides, ...texts, method: 'post', edits, responses, handle }];
     };
   }
 
@@ -129,13 +130,13 @@ class ResourceRoutes<A extends Access, Resource extends object, Params extends z
         await useCase.execute(caller as CallerOf<A>, ...keyOf(params));
         return reply(200, { id: idOf(params) });
       };
-      return [{ ...single, ...this.#description.writes, ...texts, method: 'delete', edits, responses, handle }];
+      return [{ ...single, ...this.#description.writeOverrides, ...texts, method: 'delete', edits, responses, handle }];
     };
   }
 
   #show(find: Find): Handler {
     const useCase = find(this.#description.get);
-    return this.#answers.showing(find, ({ caller, params }) => useCase.execute(caller as CallerOf<A>, ...this.#address.keyOf(params)));
+    return this.#answers.readHandler(find, ({ caller, params }) => useCase.execute(caller as CallerOf<A>, ...this.#address.keyOf(params)));
   }
 
   #write<Body extends z.ZodType>(method: 'put' | 'patch', { by, ...texts }: WriteByKeyTexts<A, Resource, Params, Body>): Family {
@@ -143,10 +144,10 @@ class ResourceRoutes<A extends Access, Resource extends object, Params extends z
     const responses = this.#answers.writeResponses(200, texts.responses);
     return (find) => {
       const execute = executorOf<A, Resource, [...Key<Params>, z.output<Body>]>(find, by);
-      const handle = this.#answers.withWarnings(find, 200, ({ caller, params, body }, report) =>
+      const handle = this.#answers.writeHandler(find, 200, ({ caller, params, body }, report) =>
         execute([caller as CallerOf<A>, ...keyOf(params), body as z.output<Body>], report),
       );
-      return [{ ...single, ...this.#description.writes, ...texts, method, edits, shows: this.#show(find), responses, handle }];
+      return [{ ...single, ...this.#description.writeOverrides, ...texts, method, edits, shows: this.#show(find), responses, handle }];
     };
   }
 }
@@ -210,7 +211,7 @@ class ResourceAnswers<A extends Access, Resource extends object> {
     return { [status]: view instanceof z.ZodObject ? withWarnings(view) : view, ...otherResponses };
   }
 
-  showing(find: Find, execute: (input: Input) => Promise<Resource>): Handler {
+  readHandler(find: Find, execute: (input: Input) => Promise<Resource>): Handler {
     return async (input) => {
       const resource = await execute(input);
       const context = { caller: input.caller as CallerOf<A>, settings: find(ServiceSettings) };
@@ -218,8 +219,8 @@ class ResourceAnswers<A extends Access, Resource extends object> {
     };
   }
 
-  /** View of a written resource with warnings about what its readers will reject. */
-  withWarnings(find: Find, status: number, execute: (input: Input, report: ReportFindings) => Promise<Resource>): Handler {
+  /** View of a written resource with warnings about what wallets or verifiers will reject. */
+  writeHandler(find: Find, status: number, execute: (input: Input, report: ReportFindings) => Promise<Resource>): Handler {
     const { kind, findings, profile: profileOfWritten } = this.#description;
     return async (input) => {
       const reported: Finding[] = [];

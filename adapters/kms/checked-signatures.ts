@@ -16,7 +16,7 @@ type Ports = {
   readonly provider: KmsProvider;
   readonly signatures: Signatures;
   /** undefined if no requests are served. */
-  readonly places?: RequestSlots | undefined;
+  readonly requestSlots?: RequestSlots | undefined;
 };
 
 /**
@@ -36,21 +36,21 @@ export class CheckedSignatures extends KmsProvider {
   }
 
   override generate(tenantId: string, algorithm: SigningAlgorithm): Promise<StoredKey> {
-    return this.#elsewhere((provider) => provider.generate(tenantId, algorithm));
+    return this.#releaseSlotWhile((provider) => provider.generate(tenantId, algorithm));
   }
 
   override import(tenantId: string, privateKey: PrivateKeyMaterial): Promise<StoredKey> {
-    return this.#elsewhere((provider) => provider.import(tenantId, privateKey));
+    return this.#releaseSlotWhile((provider) => provider.import(tenantId, privateKey));
   }
 
   override async sign(key: SigningKey, data: ToSign): Promise<Uint8Array> {
-    const signature = await this.#elsewhere((provider) => provider.sign(key, data));
+    const signature = await this.#releaseSlotWhile((provider) => provider.sign(key, data));
     this.#assert(key, data, signature);
     return signature;
   }
 
   override async signMany(key: SigningKey, datas: readonly ToSign[]): Promise<readonly Uint8Array[]> {
-    const signatures = await this.#elsewhere((provider) => provider.signMany(key, datas));
+    const signatures = await this.#releaseSlotWhile((provider) => provider.signMany(key, datas));
     for (const index of selectedIndexes(datas.length)) {
       const data = datas[index];
       if (data !== undefined) this.#assert(key, data, signatures[index]);
@@ -78,10 +78,10 @@ export class CheckedSignatures extends KmsProvider {
     return this.#ports.provider.close();
   }
 
-  #elsewhere<T>(work: (provider: KmsProvider) => T | Promise<T>): Promise<T> {
-    const { provider, places } = this.#ports;
+  #releaseSlotWhile<T>(work: (provider: KmsProvider) => T | Promise<T>): Promise<T> {
+    const { provider, requestSlots } = this.#ports;
     const call = async () => work(provider);
-    return places === undefined ? call() : places.releaseSlotWhile(call);
+    return requestSlots === undefined ? call() : requestSlots.releaseSlotWhile(call);
   }
 
   /** @throws Failure `unavailable`, whose `cause` is for the log. */

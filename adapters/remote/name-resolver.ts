@@ -113,7 +113,7 @@ export class NameResolver {
 /** resolv.conf(5): with few dots the search domains come first; a name that ends in a dot is complete. */
 function candidatesOf(name: string, search: readonly string[], dots: number): readonly string[] {
   if (name.endsWith('.')) return [name.slice(0, -1)];
-  const longer = search.map((domain) => `${name}.${domain}`).filter((each) => each.length <= 253);
+  const longer = search.map((domain) => `${name}.${domain}`).filter((candidate) => candidate.length <= 253);
   return name.split('.').length - 1 >= dots ? [name, ...longer] : [...longer, name];
 }
 
@@ -127,7 +127,7 @@ async function addressesOf(resolver: Resolver, name: string): Promise<readonly R
   const addresses = both.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
   if (addresses.length > 0) return addresses.map(withFamily);
   const faults = both.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
-  const fault = faults.find((each) => !isAnswer(each)) ?? faults[0];
+  const fault = faults.find((resolverFault) => !isAnswer(resolverFault)) ?? faults[0];
   if (fault !== undefined) throw fault;
   return [];
 }

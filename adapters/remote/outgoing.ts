@@ -8,16 +8,16 @@ import { loadUndiciStepwise } from './load-undici.ts';
 export class Outgoing extends Remote {
   readonly #allow: readonly string[];
   readonly #guard: AddressGuard;
-  readonly #places: RequestSlots | undefined;
+  readonly #requestSlots: RequestSlots | undefined;
   #client: Promise<GuardedHttpClient> | undefined;
 
   /**
-   * @param settings `places`: slots of the requests that wait for these calls.
+   * @param settings `requestSlots`: slots of the requests that wait for these calls.
    * @throws Error for an invalid entry of `allow`, so that a typing error prevents the start.
    */
-  constructor(settings: { readonly allow: readonly string[]; readonly places?: RequestSlots }) {
+  constructor(settings: { readonly allow: readonly string[]; readonly requestSlots?: RequestSlots }) {
     super();
-    this.#places = settings.places;
+    this.#requestSlots = settings.requestSlots;
     this.#guard = new AddressGuard(settings.allow);
     this.#allow = settings.allow;
   }
@@ -30,7 +30,7 @@ export class Outgoing extends Remote {
     this.#client ??= this.#load();
     const client = this.#client;
     const call = async () => (await client).request(url, options);
-    return this.#places === undefined ? call() : this.#places.releaseSlotWhile(call);
+    return this.#requestSlots === undefined ? call() : this.#requestSlots.releaseSlotWhile(call);
   }
 
   async #load(): Promise<GuardedHttpClient> {

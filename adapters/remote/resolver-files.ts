@@ -41,7 +41,7 @@ function readHosts(text: string): ReadonlyMap<string, readonly string[]> {
   const addresses = new Map<string, string[]>();
   for (const [address = '', ...names] of linesOf(text, /#.*$/)) {
     if (isIP(address) === 0) continue;
-    for (const name of names.map((each) => each.toLowerCase())) {
+    for (const name of names.map((hostName) => hostName.toLowerCase())) {
       const previousAddresses = addresses.get(name) ?? [];
       if (!previousAddresses.includes(address)) addresses.set(name, [...previousAddresses, address]);
     }

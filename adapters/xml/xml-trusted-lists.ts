@@ -11,8 +11,8 @@ import {
   TrustedListReader,
 } from '../../domain/trust-lists/trusted-list.ts';
 import { type AncestorContext, CanonicalXml } from './canonical-xml.ts';
+import { type ParsedSignature, parseSignature } from './parsed-signature.ts';
 import { verifySignatureValue } from './signature-algorithms.ts';
-import { parseSignatureForm, type SignatureForm } from './signature-form.ts';
 import { isSignatureElement, replay, type SignatureNode, SignatureTree, textOf, walk } from './signature-node.ts';
 import { parseXml, tooLarge, type XmlAttribute, type XmlElement, type XmlHandler, type XmlLimits } from './xml-parser.ts';
 
@@ -24,7 +24,7 @@ const MAX_TEXT = 1024 * 1024;
 /** Elements of the scheme information with all pointers, and of one service or provider. */
 const MAX_PART = 50_000;
 /** Characters of the canonical form of SignedInfo. */
-const MAX_SIGNED_INFO = 256 * 1024;
+const MAX_SIGNED_INFO_CHARACTERS = 256 * 1024;
 const MAX_CERTIFICATES = 10;
 
 /**
@@ -42,9 +42,9 @@ export class XmlTrustedLists extends XmlTrustedListReader {
   override verify(bytes: Uint8Array, signers: readonly string[], now: Date): XmlTrustedList {
     const text = parseText(bytes, this.#limits);
     const { root, signature, children, texts } = scan(text, this.#limits);
-    const form = parseSignatureForm(signature, root);
-    assertSigned(form, signature, root, signerKey(signature, signers, now));
-    const documentHash = verifyDigests(form, text, { root, signature, limits: this.#limits });
+    const parsedSignature = parseSignature(signature, root);
+    assertSigned(parsedSignature, signature, root, signerKey(signature, signers, now));
+    const documentHash = verifyDigests(parsedSignature, text, { root, signature, limits: this.#limits });
     const content = new ContentReader({ children, texts }, now);
     parseXml(text, new OmittingHandler(signature.element, content), this.#limits);
     return { list: content.reader.finish(), documentHash, contentHash: content.digest.value() };
@@ -200,29 +200,29 @@ function signerKey(signature: SignatureNode, signers: readonly string[], now: Da
 }
 
 /** @throws TrustListRefusal `signature` unless the pinned key signed SignedInfo. */
-function assertSigned(form: SignatureForm, signature: SignatureNode, root: XmlElement, key: KeyObject): void {
+function assertSigned(parsedSignature: ParsedSignature, signature: SignatureNode, root: XmlElement, key: KeyObject): void {
   let signed = '';
   const canonical = new CanonicalXml(
-    form.canonicalization,
+    parsedSignature.canonicalization,
     (piece) => {
       signed += piece;
-      if (signed.length > MAX_SIGNED_INFO) throw new TrustListRefusal('malformed', 'SignedInfo is too large');
+      if (signed.length > MAX_SIGNED_INFO_CHARACTERS) throw new TrustListRefusal('malformed', 'SignedInfo is too large');
     },
     surroundingsOf([root, signature.element]),
   );
-  replay(form.signedInfo, canonical);
+  replay(parsedSignature.signedInfo, canonical);
   canonical.finish();
-  if (!verifySignatureValue(form.method, key, signed, form.value)) throw new TrustListRefusal('signature');
+  if (!verifySignatureValue(parsedSignature.method, key, signed, parsedSignature.value)) throw new TrustListRefusal('signature');
 }
 
 /** @returns SHA-256 of the canonical form of the document, base64url. @throws TrustListRefusal `signature` */
 function verifyDigests(
-  { whole, part }: SignatureForm,
+  { documentReference, signedPropertiesReference }: ParsedSignature,
   text: string,
   { root, signature, limits }: { root: XmlElement; signature: SignatureNode; limits: XmlLimits },
 ): string {
-  if (part !== undefined) {
-    const { digest: name, digestValue, canonicalization, node, around } = part;
+  if (signedPropertiesReference !== undefined) {
+    const { digest: name, digestValue, canonicalization, node, around } = signedPropertiesReference;
     const digest = createHash(name);
     const canonical = new CanonicalXml(canonicalization, (piece) => digest.update(piece), surroundingsOf(around));
     replay(node, canonical);
@@ -230,16 +230,16 @@ function verifyDigests(
     assertEqual(digest.digest(), digestValue);
   }
   const document = createHash('sha256');
-  const digest = whole.digest === 'sha256' ? undefined : createHash(whole.digest);
-  const canonical = new CanonicalXml(whole.canonicalization, (piece) => {
+  const digest = documentReference.digest === 'sha256' ? undefined : createHash(documentReference.digest);
+  const canonical = new CanonicalXml(documentReference.canonicalization, (piece) => {
     document.update(piece);
     digest?.update(piece);
   });
-  const handler = new OmittingHandler(signature.element, canonical, whole.isDocument ? undefined : root);
+  const handler = new OmittingHandler(signature.element, canonical, documentReference.isWholeDocument ? undefined : root);
   parseXml(text, handler, limits);
   canonical.finish();
   const documentHash = document.digest();
-  assertEqual(digest?.digest() ?? documentHash, whole.digestValue);
+  assertEqual(digest?.digest() ?? documentHash, documentReference.digestValue);
   return documentHash.toString('base64url');
 }
 
@@ -335,7 +335,7 @@ class ContentReader implements XmlHandler {
     const isPart = parent?.children !== undefined || TrustedListReader.isPart(this.#path);
     if (isPart && ++this.#inPart > MAX_PART) throw tooLarge();
     const plain = allAttributes.filter(({ prefix }) => prefix === '');
-    const attributes = plain.length === 0 ? NO_ATTRIBUTES : new Map(plain.map(({ name: each, value }) => [each, value]));
+    const attributes = plain.length === 0 ? NO_ATTRIBUTES : new Map(plain.map(({ name: attributeName, value }) => [attributeName, value]));
     const position = this.#count++;
     this.#open.push({ position, namespace, name, attributes, text: '', isDigested: false, children: isPart ? [] : undefined });
   }

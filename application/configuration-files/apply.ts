@@ -66,7 +66,7 @@ async function applyOne(
   documents: readonly Document[],
 ): Promise<[Document, Outcome][]> {
   if (document.kind !== 'tenant') return [[document, await applyResource(administration, document)]];
-  const keys = documents.filter((each) => each.kind === 'key-chain');
+  const keys = documents.filter((document) => document.kind === 'key-chain');
   const { outcome, keys: createdKeys } = await applyTenant(administration, document, keys);
   return [[document, outcome], ...createdKeys.map((key): [Document, Outcome] => [key, 'created'])];
 }

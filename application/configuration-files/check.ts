@@ -51,7 +51,7 @@ export class CheckFolder extends needs({ ...ADMINISTRATION, dryRuns: DryRuns }) 
       if (narrowed.length === newFaults.length) withheld.push(...narrowed);
       else faults.push(...newFaults);
     };
-    const missingIdentities: DocumentIdentity[] = contents.unread.map(identityOf);
+    const missingIdentities: DocumentIdentity[] = contents.invalidFiles.map(identityOf);
     const documents: Document[] = [];
     for (const file of contents.documents) {
       const parsed = parseDocument(file);
@@ -131,7 +131,7 @@ function applyInDryRun(
       const keys = tenantDocuments.filter((document) => document.kind === 'key-chain');
       const placeholders = {
         missing: missing.filter((identity) => identity.tenant === tenant),
-        put: (each: DocumentIdentity) => putPlaceholder(administration, each, keys),
+        put: (identity: DocumentIdentity) => putPlaceholder(administration, identity, keys),
       };
       const applied = await apply(administration, tenantDocuments, { placeholders });
       for (const [document, outcome] of applied.outcomes) outcomes.set(document, outcome);
@@ -149,13 +149,13 @@ function applyInDryRun(
 }
 
 /** Several files about one resource are a fault; only the first one is applied. */
-function findRepeated({ documents, unread }: FolderContents): {
+function findRepeated({ documents, invalidFiles }: FolderContents): {
   readonly repeated: readonly FolderFault[];
   readonly files: ReadonlySet<string>;
 } {
   const fileByName = new Map<string, string>();
   const repeated = new Map<string, FolderFault>();
-  for (const document of [...documents, ...unread]) {
+  for (const document of [...documents, ...invalidFiles]) {
     const { kind, tenant, id } = identityOf(document);
     const name = [tenant, kind, id].join('/');
     const otherFile = fileByName.get(name);
@@ -181,7 +181,8 @@ function findAdministratorProblems(documents: readonly Document[]): FolderFault[
   return documents.flatMap((document): FolderFault[] => {
     if (document.kind !== 'tenant' || (document.body.roles ?? []).length === 0) return [];
     const id = administratorOf(document.body.id);
-    const isAdministrator = (each: Document) => each.kind === 'client' && each.id === id && each.tenant === document.tenant;
+    const isAdministrator = (candidate: Document) =>
+      candidate.kind === 'client' && candidate.id === id && candidate.tenant === document.tenant;
     const clientDocument = documents.find(isAdministrator);
     if (clientDocument === undefined) return [];
     const message = `the roles of the administrator are set in ${clientDocument.file}; remove them here`;
@@ -258,7 +259,7 @@ async function endedTenants(
   const now = clock.now();
   const endedFaults = new Map<TenantId, FolderFault>();
   for (const [id, tenantDocuments] of documents) {
-    const document = tenantDocuments.find((each) => each.kind === 'tenant');
+    const document = tenantDocuments.find((candidate) => candidate.kind === 'tenant');
     if (document?.kind !== 'tenant') continue;
     const storedTenant = await store.forService(({ tenants }) => tenants.find(id));
     const { endsAt: documentEnd } = document.body;

@@ -87,7 +87,7 @@ export class ImportFolder extends needs({ ...CheckFolder.needs, log: Log }) {
   }
 
   /** @returns faults of documents that were rejected although the dry run accepted them. */
-  async #apply({ documents }: CheckedFolder, { asWritten }: FolderContents): Promise<FolderFault[]> {
+  async #apply({ documents }: CheckedFolder, { withPlaceholders }: FolderContents): Promise<FolderFault[]> {
     const { log } = this.ports;
     const administration = new Administration(this.ports);
     const faults: FolderFault[] = [];
@@ -96,7 +96,7 @@ export class ImportFolder extends needs({ ...CheckFolder.needs, log: Log }) {
       const report = ({ file, kind, id }: Document, outcome: Outcome) => {
         counts[outcome]++;
         if (outcome === 'unchanged') return;
-        const logFields = { tenantId, kind: shortName(kind), id: asWritten(id), file };
+        const logFields = { tenantId, kind: shortName(kind), id: withPlaceholders(id), file };
         log.info(`configuration folder: ${outcome}`, logFields);
       };
       const { failures } = await apply(administration, tenantDocuments, { report });

@@ -47,7 +47,7 @@ export class RelayEvents {
     const batch = await eventLog.nextEvents(this.#holder, LEASE_SECONDS, BATCH);
     this.#isHolder = batch !== undefined;
     if (batch === undefined) return 'elsewhere';
-    if (batch.isBehind) return this.#renumber();
+    if (batch.needsRenumbering) return this.#renumber();
     const { after: cursor, events } = batch;
     if (events.length === 0) return 'all';
     const notices = events.flatMap(noticeOf);

@@ -23,7 +23,7 @@ import { TenantConfigurations } from '../tenant-cache/tenant-configurations.ts';
 import { revocationOfEarlier } from './active-set.ts';
 import { BatchFactory, type CredentialBatch } from './batch-factory.ts';
 import { findClaimProblems } from './collect-claims.ts';
-import { withinLimit } from './issuance-limit.ts';
+import { commitWithinLimit } from './issuance-limit.ts';
 import { WalletFollower } from './wallet-follower.ts';
 
 /** A credential in wire format: an SD-JWT, or an mdoc in base64url. */
@@ -124,7 +124,7 @@ export class DecideDeferred extends needs({
       return committed.done;
     };
     try {
-      await withinLimit({ reads: store.read(caller.tenantId) }, session.id, configuration, record);
+      await commitWithinLimit({ reads: store.read(caller.tenantId) }, session.id, configuration, record);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       batchMaker.discard(caller.tenant, createdBatch);

@@ -14,14 +14,13 @@ export function limitOf({ maxIssuances }: Limited): number {
 }
 
 /**
- * Records an issuance within the limit of its configuration. A session below the limit in total is certainly below it for each
- * configuration, so the record of issued credentials is read only for other sessions.
- * @param store is read for these.
+ * Records an issuance within the limit of its configuration. Fast path: a session whose total is below the limit needs no read. Otherwise
+ * the issued batches are read from `store`.
  * @param commit gets the expected count of the session, and the recorded batches if they were read; returns false if the session
  *   was not as expected.
  * @throws Failure `credential_request_denied` when the limit is reached, or the session may not issue.
  */
-export async function withinLimit(
+export async function commitWithinLimit(
   store: { readonly reads: TenantReads },
   sessionId: SessionId,
   configuration: Limited,
@@ -33,10 +32,10 @@ export async function withinLimit(
   for (;;) {
     const { batches = [] } = (await store.reads.issued(sessionId)) ?? {};
     const configurationBatches = batches.filter(({ credentialConfigurationId }) => credentialConfigurationId === configuration.id);
-    const mayHelp = configuration.oneActiveSet || batches.length >= limit;
+    const isRetryUseful = configuration.oneActiveSet || batches.length >= limit;
     // If no concurrent issuance happened, the commit failed for another reason.
     if (configurationBatches.length >= limit) throw offerEndedError(`maxIssuances of ${configuration.id} (${limit}) is used up`);
-    if (!mayHelp || batches.length === previousCount) throw offerEndedError();
+    if (!isRetryUseful || batches.length === previousCount) throw offerEndedError();
     previousCount = batches.length;
     if (await commit({ issuedExactly: previousCount }, configurationBatches)) return;
   }

@@ -35,7 +35,7 @@ import { ClaimsProvider } from './claims-provider.ts';
 import { CredentialFactory } from './credential-factory.ts';
 import { CredentialMessages, type Seal, type SealedAnswer } from './credential-messages.ts';
 import { HolderKeys } from './holder-keys.ts';
-import { limitOf, withinLimit } from './issuance-limit.ts';
+import { commitWithinLimit, limitOf } from './issuance-limit.ts';
 import { WalletFollower } from './wallet-follower.ts';
 
 /** A request to a protected endpoint of the issuer. */
@@ -55,7 +55,7 @@ type AcceptedRequest = {
   /** Wallet statuses that the credentials follow. */
   readonly statuses: readonly WalletStatus[];
   /** Values that the request consumes, and the grant that must not be revoked. */
-  readonly spending: RequestConsumption;
+  readonly consumption: RequestConsumption;
   readonly seal: Seal;
 };
 
@@ -86,12 +86,12 @@ export class IssueCredential extends needs({
 
   async #issue(transaction: TenantTransaction, request: WalletRequest, reportSession: ReportSession): Promise<WalletAnswer> {
     const accepted = await this.#accept(transaction, request, reportSession);
-    const { configuration, token, seal, spending } = accepted;
+    const { configuration, token, seal, consumption } = accepted;
     const session = await this.#session(transaction, accepted);
     const { claimsProvider } = this.ports;
     const inlineClaims = await claimsProvider.inlineClaims(transaction.tenant, session, configuration);
     if (inlineClaims !== undefined) {
-      return { status: 200, ...(await seal(await this.#issueNow(transaction, accepted, session, inlineClaims, spending))) };
+      return { status: 200, ...(await seal(await this.#issueNow(transaction, accepted, session, inlineClaims, consumption))) };
     }
     await this.ports.credentialFactory.assertReady(transaction.tenant, configuration);
     // The request is consumed before a backend is called, so that a replay does not call it again.
@@ -105,25 +105,25 @@ export class IssueCredential extends needs({
   }
 
   /** Checks the session first, so that no credentials are created for a request that will be rejected. */
-  async #session(transaction: TenantTransaction, { token, configuration, spending }: AcceptedRequest): Promise<Session> {
+  async #session(transaction: TenantTransaction, { token, configuration, consumption }: AcceptedRequest): Promise<Session> {
     const cachedSession = transaction.cachedSession(token.publicId);
     if (cachedSession !== undefined) return requireIssuable(cachedSession, configuration.id, transaction.now, token.grantId);
-    const { uses, unrevoked } = spending;
+    const { uses, unrevoked } = consumption;
     const result = await transaction.confirm(transaction.reads.issuing(token.publicId, uses, unrevoked));
     if (result.used !== undefined) throw replayError(result.used);
     if (result.revoked) throw tokenRevokedError();
     const session = requireIssuable(result.session, configuration.id, transaction.now, token.grantId, result.use);
     // The count includes other configurations, so the exact one is checked here.
     if ((result.use?.issued ?? 0) >= limitOf(configuration))
-      await withinLimit(transaction, session.id, configuration, async (limit) => limit.issuedExactly !== undefined);
+      await commitWithinLimit(transaction, session.id, configuration, async (limit) => limit.issuedExactly !== undefined);
     return transaction.cacheSession(session);
   }
 
   /** Claims the request. The session may already have issued as many credentials of other configurations. */
-  async #claim(transaction: TenantTransaction, { configuration, spending }: AcceptedRequest, session: Session): Promise<void> {
+  async #claim(transaction: TenantTransaction, { configuration, consumption }: AcceptedRequest, session: Session): Promise<void> {
     const withoutActiveSet = { ...configuration, oneActiveSet: false };
-    await withinLimit(transaction, session.id, withoutActiveSet, async (limit) => {
-      const change = claim(session, configuration.id, spending, limit, transaction.now);
+    await commitWithinLimit(transaction, session.id, withoutActiveSet, async (limit) => {
+      const change = claim(session, configuration.id, consumption, limit, transaction.now);
       const revisions = transaction.isStored ? {} : { revisions: transaction.tenant.state.revisions };
       return (await transaction.tryCommit({ ...revisions, ...change }, FAILURES)) === 'done';
     });
@@ -154,7 +154,7 @@ export class IssueCredential extends needs({
       configuration,
       holderKeys: proven.holderKeys,
       statuses: await walletFollower.followed(tenant, configuration, [...followedStatuses, ...proven.statuses]),
-      spending: requestConsumption([...consumedByWallet(wallet), ...proven.used], wallet.token.grantId),
+      consumption: requestConsumption([...consumedByWallet(wallet), ...proven.used], wallet.token.grantId),
       seal,
     };
   }
@@ -162,14 +162,14 @@ export class IssueCredential extends needs({
   /**
    * Creates the credentials first; one commit then consumes the proofs and records the issuance. The credentials are sent only if it
    * succeeds.
-   * @param spending absent if the request was consumed before.
+   * @param consumption absent if the request was consumed before.
    */
   async #issueNow(
     transaction: TenantTransaction,
     { configuration, holderKeys, statuses, token }: AcceptedRequest,
     session: Session,
     claims: JsonObject,
-    spending?: AcceptedRequest['spending'],
+    consumption?: AcceptedRequest['consumption'],
   ): Promise<JsonObject> {
     const { batchMaker, statusAllocator } = this.ports;
     const createdBatch = await batchMaker.create(transaction.tenant, configuration, {
@@ -182,9 +182,9 @@ export class IssueCredential extends needs({
     let personRevoked: Failure | undefined;
     const identifies = () => (personRevoked = tokenRevokedError());
     try {
-      await withinLimit(transaction, session.id, configuration, async (limit, earlierBatches) => {
-        const consumption = spending && { ...spending, now: transaction.now };
-        const change = issue(session, createdBatch.batch, token.grantId, limit, consumption);
+      await commitWithinLimit(transaction, session.id, configuration, async (limit, earlierBatches) => {
+        const datedConsumption = consumption && { ...consumption, now: transaction.now };
+        const change = issue(session, createdBatch.batch, token.grantId, limit, datedConsumption);
         const revocation = await revocationOfEarlier(statusAllocator, transaction.tenant, configuration, session.id, earlierBatches);
         const wholeChange = {
           ...change,

@@ -24,7 +24,7 @@ export type DeferredForm = { readonly form: 'post' } | { readonly form: 'get'; r
 type DeferredRequest = {
   readonly token: WalletTokenClaims;
   readonly transactionId: string;
-  readonly spending: ReturnType<typeof requestConsumption>;
+  readonly consumption: ReturnType<typeof requestConsumption>;
   readonly seal: Seal;
 };
 
@@ -68,18 +68,18 @@ export class RetrieveDeferred extends needs({
   ): Promise<WalletAnswer> {
     const deferredRequest = await this.#accept(tenantTransaction, request, form);
     reportSession(deferredRequest.token.publicId);
-    const { spending } = deferredRequest;
+    const { consumption } = deferredRequest;
     const { session } = await tenantTransaction.confirm(tenantTransaction.reads.sessionByPublicId(deferredRequest.token.publicId));
     const transaction = await this.#find(tenantTransaction, deferredRequest, session);
     const status = deferredStatusAt(transaction, tenantTransaction.now);
     // A failed session issues nothing more, so a pending transaction cannot be completed.
     if (status === 'pending' && session?.status === 'failed') {
       const failure = { id: transaction.id, act: 'fail', errorMessage: SESSION_OVER } as const;
-      await tenantTransaction.commit({ ...spending, deferred: failure }, { ...FAILURES, deferred: requestDeniedError });
+      await tenantTransaction.commit({ ...consumption, deferred: failure }, { ...FAILURES, deferred: requestDeniedError });
       throw requestDeniedError();
     }
     if (status === 'ready' && session !== undefined) return this.#complete(tenantTransaction, deferredRequest, session, transaction, form);
-    await tenantTransaction.commit(spending, FAILURES);
+    await tenantTransaction.commit(consumption, FAILURES);
     if (status !== 'pending') throw status === 'failed' ? requestDeniedError() : unknownTransactionError();
     const { id, intervalSeconds } = transaction;
     if (form.form === 'get') throw new Failure('issuance_pending', { message: 'the credential is not ready yet', intervalSeconds });
@@ -95,8 +95,8 @@ export class RetrieveDeferred extends needs({
       now,
     });
     const { token } = wallet;
-    const spending = requestConsumption(consumedByWallet(wallet), token.grantId);
-    return { token, spending, ...(await this.#read(tenant, request, form)) };
+    const consumption = requestConsumption(consumedByWallet(wallet), token.grantId);
+    return { token, consumption, ...(await this.#read(tenant, request, form)) };
   }
 
   async #read(
@@ -125,13 +125,13 @@ export class RetrieveDeferred extends needs({
   /** A transaction of another session, or of another grant of the same session, counts as unknown. */
   async #find(
     tenantTransaction: TenantTransaction,
-    { token, transactionId, spending }: DeferredRequest,
+    { token, transactionId, consumption }: DeferredRequest,
     session: Session | undefined,
   ): Promise<DeferredTransaction> {
     const transaction = await tenantTransaction.reads.deferred(transactionId);
     const isOfToken = transaction !== undefined && transaction.sessionId === session?.id && transaction.grantId === (token.grantId ?? null);
     if (isOfToken) return transaction;
-    await tenantTransaction.commit(spending, FAILURES);
+    await tenantTransaction.commit(consumption, FAILURES);
     throw unknownTransactionError();
   }
 
@@ -142,7 +142,7 @@ export class RetrieveDeferred extends needs({
    */
   async #complete(
     tenantTransaction: TenantTransaction,
-    { seal, spending }: DeferredRequest,
+    { seal, consumption }: DeferredRequest,
     session: Session,
     transaction: DeferredTransaction,
     { form }: DeferredForm,
@@ -156,12 +156,12 @@ export class RetrieveDeferred extends needs({
     });
     const isRevoked = await this.#isRevoked(tenantTransaction, session, batchId);
     if (!isRevoked) {
-      const commitResult = await tenantTransaction.tryCommit(retrieve(session, transaction, spending), FAILURES);
+      const commitResult = await tenantTransaction.tryCommit(retrieve(session, transaction, consumption), FAILURES);
       if (commitResult !== 'session') return { status: 200, ...sealed };
     }
     // The credentials or their session were revoked, or the session has ended: the transaction ends without credentials.
     const errorMessage = isRevoked ? CREDENTIALS_REVOKED : SESSION_OVER;
-    const refusal = { ...spending, deferred: { id, act: 'refuse', errorMessage } } as const;
+    const refusal = { ...consumption, deferred: { id, act: 'refuse', errorMessage } } as const;
     await tenantTransaction.commit(refusal, { ...FAILURES, deferred: requestDeniedError });
     throw requestDeniedError();
   }

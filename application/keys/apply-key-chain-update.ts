@@ -9,7 +9,7 @@ import type { CertificateAuthority } from '../ports/certificate-authority.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { TenantRepositories } from '../ports/repositories.ts';
 import type { ServiceSettings } from '../ports/settings.ts';
-import { type CertificateHolder, certifyDocumentSigner, leafOf } from './certify-leaf.ts';
+import { certifyDocumentSigner, leafOf, type SubjectOrganization } from './certify-leaf.ts';
 import { assertNoAnchor, assertNotLast, assertUnusedFor } from './key-references.ts';
 import { assertUsagesFit, parseCertificates } from './parse-certificates.ts';
 
@@ -56,10 +56,14 @@ type SigningPorts = { readonly certificateAuthority: CertificateAuthority; reado
  * Issues the certificate for mdocs that a key needs to sign credentials.
  * @returns undefined when it has one, or its certificates are external.
  */
-export async function signerFor(ports: SigningPorts, chain: KeyChain, holder: CertificateHolder): Promise<KeyLeaf | undefined> {
+export async function signerFor(
+  ports: SigningPorts,
+  chain: KeyChain,
+  certificateSubject: SubjectOrganization,
+): Promise<KeyLeaf | undefined> {
   const { root, active } = chain;
   if (root === undefined || active.documentSigner !== undefined) return undefined;
-  const leaf = { ...leafOf(ports, chain, root, holder), notAfter: active.notAfter };
+  const leaf = { ...leafOf(ports, chain, root, certificateSubject), notAfter: active.notAfter };
   const signer = await certifyDocumentSigner(ports.certificateAuthority, leaf);
   return { ...active, documentSigner: [signer] };
 }

@@ -100,7 +100,7 @@ export class CreateCertificate extends needs({
 
   async #certify(caller: TenantCaller, holder: KeyChain, { subjectName, certUsageTypes: usages }: CertificateCreation): Promise<KeyLeaf> {
     const { root } = holder;
-    if (root === undefined) throw invalidInput('crt', 'this key has no internal authority; send its certificates');
+    if (root === undefined) throw invalidInput('crt', 'this key has no internal CA; send its certificates');
     const tenant = await caller.tenant.tenant();
     return certifyLeaf(this.ports.certificateAuthority, {
       ...leafOf(this.ports, holder, root, tenant),

@@ -12,7 +12,7 @@ import type { Clock } from '../ports/clock.ts';
 import { issuerIdentifier, type ServiceSettings } from '../ports/settings.ts';
 
 /** Data of the tenant in its certificates. */
-export type CertificateHolder = Pick<Organization, 'organizationIdentifier' | 'contact'>;
+export type SubjectOrganization = Pick<Organization, 'organizationIdentifier' | 'contact'>;
 
 export type LeafToCertify = Validity & {
   readonly tenantId: string;
@@ -20,7 +20,7 @@ export type LeafToCertify = Validity & {
   readonly subjectName: string;
   /** Public address: its host becomes the subject alternative name, and the authority publishes below it. */
   readonly publicUrl: string;
-  readonly holder: CertificateHolder;
+  readonly certificateSubject: SubjectOrganization;
   readonly key: StoredKey;
   readonly root: KeyRoot;
 };
@@ -30,7 +30,7 @@ export function leafOf(
   { settings, clock }: { readonly settings: ServiceSettings; readonly clock: Clock },
   { tenantId, usages, active, certValidityDays }: KeyChain,
   root: KeyRoot,
-  holder: CertificateHolder,
+  certificateSubject: SubjectOrganization,
 ): LeafToCertify {
   return {
     tenantId,
@@ -38,7 +38,7 @@ export function leafOf(
     // Readers that refer to the key chain by its certificate names find them unchanged.
     subjectName: subjectNames(active.certificates[0] ?? '').commonName ?? tenantId,
     publicUrl: settings.publicUrl,
-    holder,
+    certificateSubject,
     key: active.key,
     root,
     ...leafValidity(clock.now(), certValidityDays, root.notAfter),
@@ -96,20 +96,23 @@ const LEGAL_PERSON_ACCESS = '0.4.0.194118.1.2';
  * Issuer-related fields of all certificates of an internal CA (ISO/IEC 18013-5 tables B.1 and B.3, ETSI EN 319 412-2 section 4.4.1).
  * @param key of the CA.
  */
-export function issuerFields({ tenantId, publicUrl, holder }: Pick<LeafToCertify, 'tenantId' | 'publicUrl' | 'holder'>, key: PublicJwk) {
+export function issuerFields(
+  { tenantId, publicUrl, certificateSubject }: Pick<LeafToCertify, 'tenantId' | 'publicUrl' | 'certificateSubject'>,
+  key: PublicJwk,
+) {
   const { revocationList, certificate } = authorityAddresses(publicUrl, tenantId, key);
-  const issuerContact = holder.contact ?? issuerIdentifier({ publicUrl }, tenantId);
+  const issuerContact = certificateSubject.contact ?? issuerIdentifier({ publicUrl }, tenantId);
   return { revocationList, issuerCertificate: certificate, issuerContact };
 }
 
-function identifierFields({ holder: { organizationIdentifier } }: LeafToCertify) {
+function identifierFields({ certificateSubject: { organizationIdentifier } }: LeafToCertify) {
   return organizationIdentifier === null ? {} : { organizationIdentifier };
 }
 
 /** ETSI TS 119 411-8 section 6.6.1: contact of the relying party, and the policy for its kind of person. */
-function accessFields({ usages, holder }: LeafToCertify) {
+function accessFields({ usages, certificateSubject }: LeafToCertify) {
   if (!usages.includes('access')) return {};
-  const { contact, organizationIdentifier } = holder;
+  const { contact, organizationIdentifier } = certificateSubject;
   return {
     ...(contact !== null && { contact }),
     ...(contact !== null && organizationIdentifier !== null && { policies: [LEGAL_PERSON_ACCESS] }),

@@ -9,7 +9,7 @@ import { CertificateAuthority } from '../ports/certificate-authority.ts';
 import { Clock } from '../ports/clock.ts';
 import { Kms, type PrivateKeyMaterial } from '../ports/kms.ts';
 import { Random } from '../ports/random.ts';
-import { type CertificateHolder, certifyLeaf, issuerFields } from './certify-leaf.ts';
+import { certifyLeaf, issuerFields, type SubjectOrganization } from './certify-leaf.ts';
 
 export const KEY_CREATION_PORTS = { kms: Kms, certificateAuthority: CertificateAuthority, random: Random, clock: Clock };
 type Ports = PortsOf<typeof KEY_CREATION_PORTS>;
@@ -28,14 +28,14 @@ export type NewKeyChain = Partial<RotationSettings> & {
   readonly organization?: string;
   /** Public address; its host becomes the leaf's subject alternative name. */
   readonly publicUrl: string;
-  readonly holder: CertificateHolder;
+  readonly certificateSubject: SubjectOrganization;
   /** An existing key to import; otherwise one is generated. */
   readonly leafKey?: PrivateKeyMaterial;
   /** The issuer of the certificate; by default a new internal CA. */
   readonly certification?:
     | { readonly by: 'root'; readonly root: KeyRoot }
-    | { readonly by: 'itself' }
-    | ({ readonly by: 'others' } & Pick<KeyLeaf, 'certificates' | 'notAfter'>);
+    | { readonly by: 'self' }
+    | ({ readonly by: 'external-ca' } & Pick<KeyLeaf, 'certificates' | 'notAfter'>);
 };
 
 /**
@@ -75,11 +75,11 @@ async function createLeaf(
 ): Promise<{ readonly root?: KeyRoot; readonly active: KeyLeaf }> {
   const { certificateAuthority } = ports;
   const { certification } = request;
-  if (certification?.by === 'others') {
+  if (certification?.by === 'external-ca') {
     const { certificates, notAfter } = certification;
     return { active: { key: await createKey(ports, request), certificates, notAfter } };
   }
-  if (certification?.by === 'itself') return { active: await createSelfSigned(ports, request, days, now) };
+  if (certification?.by === 'self') return { active: await createSelfSigned(ports, request, days, now) };
   const root = certification?.root ?? (await createRoot(ports, request, now));
   const key = await createKey(ports, request);
   const validity = leafValidity(now, days, root.notAfter);

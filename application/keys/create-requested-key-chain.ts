@@ -47,7 +47,7 @@ function commonOf({ kms, settings }: Ports, owner: KeyOwner, request: KeyChainRe
     // TS 119 602 section 6.8: readers compare the name with that of the list's operator.
     organization: request.organization ?? organizationName(tenant),
     publicUrl: settings.publicUrl,
-    holder: tenant,
+    certificateSubject: tenant,
     ...defined({
       id,
       provider,
@@ -67,7 +67,7 @@ function withCertification(kms: Kms, common: NewKeyChain, { algorithm, selfSigne
   if (!selfSigned) return parameters;
   assertSelfSignedUsage(common.usages, 'selfSigned');
   if (common.certification !== undefined) throw invalidInput('selfSigned', 'set either selfSigned or rootKeyChainId');
-  return { ...parameters, certification: { by: 'itself' } };
+  return { ...parameters, certification: { by: 'self' } };
 }
 
 async function importKey(ports: Ports, owner: KeyOwner, request: KeyChainImport): Promise<KeyChain> {
@@ -80,7 +80,7 @@ async function importKey(ports: Ports, owner: KeyOwner, request: KeyChainImport)
     if (common.certification !== undefined) throw invalidInput('rootKeyChainId', 'set either certificates or rootKeyChainId');
     const subject = { key: publicJwk, usages: common.usages };
     const parsed = parseCertificates(request.certificates, subject, ports.clock.now(), 'certificates');
-    return await createKeyChain(ports, { ...parameters, certification: { by: 'others', ...parsed } });
+    return await createKeyChain(ports, { ...parameters, certification: { by: 'external-ca', ...parsed } });
   } catch (error) {
     const isOfKms = error instanceof Failure && error.code === 'invalid_input' && !error.details.errors;
     // The KMS does not know the path of the key in the request.
@@ -96,7 +96,10 @@ export function assertProvider(kms: Kms, tenantId: string, name: string | undefi
   if (name === undefined || names.includes(name)) return;
   // Only an account that manages tenants may learn about providers of other tenants.
   if (path === 'kms' && kms.providers().some((provider) => provider.name === name)) {
-    throw invalidInput(path, `The KMS provider "${name}" is not available to this tenant: onlyFor in KMS_CONFIG lists others.`);
+    throw invalidInput(
+      path,
+      `The KMS provider "${name}" is not available to this tenant. Add the tenant to \`onlyFor\` of this provider in KMS_CONFIG.`,
+    );
   }
   throw invalidInput(path, `Unknown KMS provider "${name}". Configured: ${names.join(', ')}.`);
 }
@@ -133,5 +136,5 @@ function rootOf(chains: readonly KeyChain[], id: string): KeyRoot {
 }
 
 function noAuthorityError(id: string): Failure {
-  return invalidInput('rootKeyChainId', `There is no key chain "${id}" with an internal authority.`);
+  return invalidInput('rootKeyChainId', `There is no key chain "${id}" with an internal CA.`);
 }

@@ -23,7 +23,7 @@ const MAX_AGE_SECONDS = 60 * 60;
 const CERTIFICATE_SECONDS = 24 * 60 * 60;
 
 /**
- * Publishes revocation lists and certificates of a tenant's internal authorities (RFC 5280 sections 4.2.1.13 and 4.2.2.1), also while
+ * Publishes revocation lists and certificates of a tenant's internal CAs (RFC 5280 sections 4.2.1.13 and 4.2.2.1), also while
  * the tenant is suspended, since certificates that it issued are still in use.
  */
 export class AuthorityPublisher extends needs({ ...TRANSACTION_PORTS, certificateAuthority: CertificateAuthority }) {

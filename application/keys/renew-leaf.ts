@@ -63,10 +63,10 @@ export async function createLeaf(ports: RenewalPorts, chain: KeyChain, step: Aut
   const { tenantId, active, kmsProvider } = chain;
   const root = assertRenewable(chain, ports.clock.now());
   const { algorithm } = active.key.handle;
-  const holder = await ports.store.forTenant(tenantId as TenantId, ({ tenant }) => tenant.get());
+  const certificateSubject = await ports.store.forTenant(tenantId as TenantId, ({ tenant }) => tenant.get());
   const isSame = LEAF_STEPS[step].key === 'same';
   const key = isSame ? active.key : await ports.kms.generate(tenantId, algorithm, kmsProvider);
-  return certifyLeaf(ports.certificateAuthority, { ...leafOf(ports, chain, root, holder), key });
+  return certifyLeaf(ports.certificateAuthority, { ...leafOf(ports, chain, root, certificateSubject), key });
 }
 
 /** Compares the leaf as well as the time, since several changes can happen within one millisecond. */

@@ -1,5 +1,5 @@
 import { completeAction, type PendingPresentation, type PendingWebStep } from '../../domain/oauth/interaction.ts';
-import type { WireResponse } from '../../domain/oauth/interaction-wire.ts';
+import type { InteractionResponse } from '../../domain/oauth/interaction-draft.ts';
 import { responseFault } from '../../domain/verification/report.ts';
 import type { Verdict } from '../../domain/verification/verdict.ts';
 import type { WebhookConfig } from '../../domain/webhooks/webhook.ts';
@@ -18,13 +18,13 @@ export class AcceptInteractionPresentation extends needs({
    * @throws Failure `invalid_request` with nothing changed; `access_denied` after the authorization was ended. The reason is in the log
    *   and the session, not in the response.
    */
-  async execute(run: InteractionRun, pending: PendingPresentation, response: string): Promise<WireResponse> {
+  async execute(run: InteractionRun, pending: PendingPresentation, response: string): Promise<InteractionResponse> {
     const { interactionPresentation, interactionSteps, interactionBackends } = this.ports;
     const { tenant, now, interaction } = run;
     const openedResponse = await interactionPresentation.open(pending, response);
     if (openedResponse.kind === 'wallet_error') return this.#handleWalletError(run, openedResponse.code);
-    const asking = { tenant, wire: interaction.wire, now };
-    const verdict = await interactionPresentation.verify(asking, pending, openedResponse.vpToken);
+    const context = { tenant, draft: interaction.draft, now };
+    const verdict = await interactionPresentation.verify(context, pending, openedResponse.vpToken);
     const configuration = await tenant.presentationConfiguration(pending.configurationId);
     const webhook = configuration?.webhook ?? undefined;
     if (!verdict.good) return this.#refuse(run, verdict, webhook);
@@ -36,7 +36,7 @@ export class AcceptInteractionPresentation extends needs({
   }
 
   /** A presentation webhook that fails denies the authorization. */
-  async #deliver(run: InteractionRun, verdict: Verdict, webhook: WebhookConfig): Promise<WireResponse> {
+  async #deliver(run: InteractionRun, verdict: Verdict, webhook: WebhookConfig): Promise<InteractionResponse> {
     const { interactionSteps, interactionBackends } = this.ports;
     const claimed = await interactionSteps.claim(run);
     const { credentials, report } = verdict;
@@ -73,12 +73,16 @@ export class AcceptInteractionPresentation extends needs({
  */
 export class AcceptInteractionPage extends needs({ interactionSteps: InteractionSteps, interactionBackends: InteractionBackends }) {
   /** @throws Failure `access_denied` when the callback does not confirm; the authorization is over then. */
-  async execute(run: InteractionRun, pending: PendingWebStep): Promise<WireResponse> {
+  async execute(run: InteractionRun, pending: PendingWebStep): Promise<InteractionResponse> {
     const nextInteraction = completeAction(run.interaction);
     return this.ports.interactionSteps.proceed(await this.#confirmed(run, pending), nextInteraction);
   }
 
-  /** Accepts the last step. @returns the code. @throws Failure also of the wire's session, when another request was first. */
+  /**
+   * Accepts the last step.
+   * @returns the code.
+   * @throws Failure `invalid_session` (`invalid_request` in older drafts) when a concurrent request advanced the authorization.
+   */
   async finish(run: InteractionRun, pending: PendingWebStep): Promise<string> {
     const nextInteraction = completeAction(run.interaction);
     return this.ports.interactionSteps.finish(await this.#confirmed(run, pending), nextInteraction);

@@ -41,7 +41,7 @@ export class ShowAuthorization extends needs({ ...TRANSACTION_PORTS, random: Ran
   /**
    * An attacker can begin in the name of any wallet, or with a wallet of his own, and send the address to a victim; so the user is
    * told where the response goes before the web step.
-   * @returns undefined when another step was first.
+   * @returns undefined when a concurrent request advanced the authorization.
    */
   async #interact(
     tenant: TenantConfiguration,
@@ -55,7 +55,10 @@ export class ShowAuthorization extends needs({ ...TRANSACTION_PORTS, random: Ran
     return { ...(await this.#consent(tenant, authorization, browser, now)), cookie };
   }
 
-  /** Records the first visit, the only one that the request URI must be valid for. @returns false when another step was first. */
+  /**
+   * Records the first visit, the only one that the request URI must be valid for.
+   * @returns false when a concurrent request advanced the authorization.
+   */
   async #recordVisit(tenantId: TenantId, authorization: Authorization): Promise<boolean> {
     if (authorization.isOpened === true) return true;
     const visited = advance(authorization, { isOpened: true });

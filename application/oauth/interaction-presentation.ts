@@ -1,12 +1,12 @@
 import { interactiveTranscript } from '../../domain/formats/mdoc/session-transcript.ts';
 import type { PendingPresentation } from '../../domain/oauth/interaction.ts';
+import { audiencesOf, type InteractionDraft, responseModeOf } from '../../domain/oauth/interaction-draft.ts';
 import {
   type PresentationAnswer,
   parseDecrypted,
   parsePresentation,
   presentationParameters,
 } from '../../domain/oauth/interaction-presentation.ts';
-import { audiencesOf, type InteractionWire, responseModeOf } from '../../domain/oauth/interaction-wire.ts';
 import { defined } from '../../domain/shared/defined.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { Json, JsonObject } from '../../domain/shared/json.ts';
@@ -29,7 +29,7 @@ import { policyToStore } from '../verification/presentation-rules.ts';
 import { PresentationVerifier } from '../verification/presentation-verifier.ts';
 import { requestParts, verifierInfo } from '../verification/request-parts.ts';
 
-export type PresentationContext = { readonly tenant: TenantConfiguration; readonly wire: InteractionWire; readonly now: Date };
+export type PresentationContext = { readonly tenant: TenantConfiguration; readonly draft: InteractionDraft; readonly now: Date };
 
 /** The endpoint that wallets post to, below the issuer of the built-in server. */
 export function interactionEndpoint({ issuer }: TenantConfiguration): string {
@@ -53,13 +53,13 @@ export class InteractionPresentation extends needs({
     context: PresentationContext,
     configurationId: string,
   ): Promise<{ readonly pending: PendingPresentation; readonly request: JsonObject }> {
-    const { tenant, wire, now } = context;
+    const { tenant, draft, now } = context;
     const configuration = await tenant.presentationConfiguration(configurationId);
     if (configuration === undefined) throw unavailable(new Failure('not_found', `no presentation configuration ${configurationId}`));
     const policy = await policyToStore(tenant, configuration);
     const pending = this.#createPending(configuration, now, policy);
     const { signer, info } = await this.#verifierOf(context, configuration);
-    const parameters = presentationParameters(wire, pending, info, configuration, requiresAgreedAlgorithms(tenant));
+    const parameters = presentationParameters(draft, pending, info, configuration, requiresAgreedAlgorithms(tenant));
     if (signer === undefined) return { pending, request: parameters };
     return { pending, request: await this.#sign(tenant, signer, parameters, pending) };
   }
@@ -119,15 +119,15 @@ export class InteractionPresentation extends needs({
   }
 
   /** Verifies the presentations like every verifier, for the audiences of this endpoint. */
-  async verify({ tenant, wire, now }: PresentationContext, pending: PendingPresentation, vpToken: Json): Promise<Verdict> {
+  async verify({ tenant, draft, now }: PresentationContext, pending: PendingPresentation, vpToken: Json): Promise<Verdict> {
     const endpoint = interactionEndpoint(tenant);
     const { nonce, since: requestedAt, configurationId } = pending;
     const binding = {
-      audience: audiencesOf(wire, endpoint),
-      recipients: [...audiencesOf(wire, endpoint), new URL(endpoint).origin],
+      audience: audiencesOf(draft, endpoint),
+      recipients: [...audiencesOf(draft, endpoint), new URL(endpoint).origin],
       transcripts: () => [interactiveTranscript({ endpoint, nonce, encryptionKey: encryptionKeyOf(pending) })],
     };
-    const responseMode = responseModeOf(wire, pending.encryption !== undefined);
+    const responseMode = responseModeOf(draft, pending.encryption !== undefined);
     const request = { ...pending, responseMode };
     const task = { tenant, request, binding, requestedAt, configurationId, vpToken, now };
     try {

@@ -2,7 +2,7 @@ import { type Authorization, advance, REQUEST_URI_LIFETIME_SECONDS, REQUEST_URI_
 import type { ConsumedValue } from '../../domain/oauth/consumed-value.ts';
 import { createHandle, hashSecret } from '../../domain/oauth/handle.ts';
 import { type Interaction, withoutPending } from '../../domain/oauth/interaction.ts';
-import { codeResponse, interactionResponse, sessionFailure, type WireResponse } from '../../domain/oauth/interaction-wire.ts';
+import { codeResponse, type InteractionResponse, interactionResponse, sessionFailure } from '../../domain/oauth/interaction-draft.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { JsonObject } from '../../domain/shared/json.ts';
@@ -17,17 +17,17 @@ import { InteractionBackends } from './interaction-backends.ts';
 import { InteractionPresentation, type PresentationContext } from './interaction-presentation.ts';
 import { replayError } from './oauth-callers.ts';
 import { isOffered } from './offered-sessions.ts';
-import { ended } from './wallet-responses.ts';
+import { endAuthorization } from './wallet-responses.ts';
 
 /** The values that the commit of a request consumes. */
-export type Spending = { readonly client: AuthenticatedClient; readonly used: readonly ConsumedValue[] };
+export type ConsumedByRequest = { readonly client: AuthenticatedClient; readonly used: readonly ConsumedValue[] };
 
 /** A request and the authorization that it advances. */
 export type InteractionStep = {
   readonly tenant: TenantConfiguration;
   readonly now: Date;
   readonly authorization: Authorization;
-  readonly spending: Spending;
+  readonly consumed: ConsumedByRequest;
 };
 
 type Change = Required<Pick<Authorization, 'stage' | 'handles' | 'interaction'>>;
@@ -62,20 +62,20 @@ export class InteractionSteps extends needs({
     authorization: Authorization,
     interaction: Interaction,
     now: Date,
-  ): Promise<{ readonly change: Change; readonly answer: WireResponse }> {
+  ): Promise<{ readonly change: Change; readonly answer: InteractionResponse }> {
     const [action] = interaction.actions;
-    if (action === undefined) throw new Error('no interaction is pending');
+    if (action === undefined) throw new Error('the interaction has no remaining action');
     const { id } = authorization;
-    const { wire } = interaction;
+    const { draft } = interaction;
     const { pending, details, handles } =
       action.type === 'openid4vp_presentation'
-        ? await this.#requestPresentation({ tenant, wire, now }, action.presentationConfigId)
+        ? await this.#requestPresentation({ tenant, draft, now }, action.presentationConfigId)
         : this.#requestWebStep(authorization, now);
     // OAuth 2.0 for First-Party Applications section 5.3.1: 256 bits, and fresh with each answer
     const secret = this.ports.random.token(256);
     return {
       change: { stage: 'interacting', handles: { ...handles, auth_session: hashSecret(secret) }, interaction: { ...interaction, pending } },
-      answer: interactionResponse(wire, pending.kind, createHandle(id, secret), details),
+      answer: interactionResponse(draft, pending.kind, createHandle(id, secret), details),
     };
   }
 
@@ -89,7 +89,7 @@ export class InteractionSteps extends needs({
     const [requestSecret, pageSecret] = [random.token(256), random.token(256)];
     const pageHandle = createHandle(id, pageSecret);
     return {
-      pending: { kind: 'web', since: now, until: expiresAt, pageHandle, isReturned: false },
+      pending: { kind: 'web', since: now, until: expiresAt, pageHandle, hasReturned: false },
       details: { request_uri: REQUEST_URI_PREFIX + createHandle(id, requestSecret), expires_in: REQUEST_URI_LIFETIME_SECONDS },
       handles: { request_uri: hashSecret(requestSecret), page: hashSecret(pageSecret) },
     };
@@ -97,26 +97,27 @@ export class InteractionSteps extends needs({
 
   /**
    * Requests the next remaining action, or ends with a code.
-   * @param interaction the current one; the run has the stored authorization.
-   * @throws Failure of the wire's session when another step was first or the offer has ended.
+   * @param interaction state after this request; `authorization` has the stored state.
+   * @throws Failure `invalid_session` (`invalid_request` in older drafts) when a concurrent request advanced the authorization or the
+   *   offer has ended.
    */
-  async proceed({ tenant, authorization, now, spending }: InteractionStep, interaction: Interaction): Promise<WireResponse> {
+  async proceed({ tenant, authorization, now, consumed }: InteractionStep, interaction: Interaction): Promise<InteractionResponse> {
     if (interaction.actions.length > 0) {
       const { change, answer } = await this.requestStep(tenant, authorization, interaction, now);
-      await this.advance(tenant, advance(authorization, change), spending);
+      await this.commitAdvance(tenant, advance(authorization, change), consumed);
       return answer;
     }
-    const step = { tenant, authorization, now, spending };
-    return codeResponse(interaction.wire, await this.finish(step, interaction));
+    const step = { tenant, authorization, now, consumed };
+    return codeResponse(interaction.draft, await this.finish(step, interaction));
   }
 
-  /** Issues the code after the last action. @throws Failure of the wire's session as `proceed` does. */
-  async finish({ tenant, authorization, now, spending }: InteractionStep, interaction: Interaction): Promise<string> {
-    const { wire, presented } = interaction;
+  /** Issues the code after the last action. @throws Failure `invalid_session` (`invalid_request` in older drafts) as `proceed` does. */
+  async finish({ tenant, authorization, now, consumed }: InteractionStep, interaction: Interaction): Promise<string> {
+    const { draft, presented } = interaction;
     const finalAuthorization = { ...authorization, interaction };
-    const results = { presented, used: spending.used };
+    const results = { presented, used: consumed.used };
     const code = await this.ports.authorizationCodes.grant(tenant, finalAuthorization, now, results);
-    if (code === undefined) throw sessionFailure(wire);
+    if (code === undefined) throw sessionFailure(draft);
     return code;
   }
 
@@ -132,19 +133,19 @@ export class InteractionSteps extends needs({
   /**
    * Claims the authorization before a backend is called: of several requests with one `auth_session`, exactly one continues. If it
    * fails half-way, the wallet has to begin again.
-   * @throws Failure of the wire's session for the others.
+   * @throws Failure `invalid_session` (`invalid_request` in older drafts) for the requests that lost the race.
    */
   async claim(run: InteractionRun): Promise<InteractionRun & { readonly session: Session }> {
-    const { tenant, now, authorization, interaction, spending } = run;
+    const { tenant, now, authorization, interaction, consumed } = run;
     const claimed = advance(authorization, { handles: {}, interaction: withoutPending(interaction) });
-    await this.advance(tenant, claimed, spending);
+    await this.commitAdvance(tenant, claimed, consumed);
     const { credentialConfigurationIds: ids } = authorization.request;
     const session = run.session ?? (await this.ports.interactionBackends.openSession(tenant, ids, now));
     return {
       ...run,
       authorization: { ...claimed, session: { id: session.id, publicId: session.publicId } },
       session,
-      spending: { ...spending, used: [] },
+      consumed: { ...consumed, used: [] },
     };
   }
 
@@ -154,19 +155,22 @@ export class InteractionSteps extends needs({
    * @returns the failure for the wallet.
    */
   async deny(run: InteractionRun, reason: string): Promise<Failure> {
-    const { tenant, authorization, spending } = run;
-    await this.advance(tenant, ended(authorization), spending);
+    const { tenant, authorization, consumed } = run;
+    await this.commitAdvance(tenant, endAuthorization(authorization), consumed);
     const sessionId = authorization.session?.id;
     this.ports.log.warn('an interactive authorization was denied', { tenantId: tenant.tenantId, sessionId, reason });
     return new Failure('access_denied', 'the authorization was denied');
   }
 
-  /** @throws Failure of the wire's session when another step was first, or for a consumed value. */
-  async advance(tenant: TenantConfiguration, nextAuthorization: Authorization, { client, used }: Spending): Promise<void> {
+  /**
+   * @throws Failure `invalid_session` (`invalid_request` in older drafts) when a concurrent request advanced the authorization; the error of
+   *   `replayError` if a value was already consumed.
+   */
+  async commitAdvance(tenant: TenantConfiguration, nextAuthorization: Authorization, { client, used }: ConsumedByRequest): Promise<void> {
     const change = { authorization: nextAuthorization, uses: used };
     const committed = await this.ports.store.commit(tenant.tenantId, change, nextAuthorization.createdAt);
     if (committed.done) return;
     if (committed.part === 'uses') throw replayError(committed.kind, client);
-    throw sessionFailure(nextAuthorization.interaction?.wire);
+    throw sessionFailure(nextAuthorization.interaction?.draft);
   }
 }

@@ -1,7 +1,13 @@
 import { type Authorization, isCurrentHandle } from '../../domain/oauth/authorization.ts';
 import type { AuthorizationRequest } from '../../domain/oauth/authorization-request.ts';
 import { kindOf, parseAnswer, requiredActions, startInteraction } from '../../domain/oauth/interaction.ts';
-import { chooseWire, parseInteractionTypes, sessionFailure, supportsWeb, type WireResponse } from '../../domain/oauth/interaction-wire.ts';
+import {
+  chooseDraft,
+  type InteractionResponse,
+  parseInteractionTypes,
+  sessionFailure,
+  supportsWeb,
+} from '../../domain/oauth/interaction-draft.ts';
 import { Failure } from '../../domain/shared/failure.ts';
 import type { TenantId } from '../../domain/shared/ids.ts';
 import { needs } from '../needs.ts';
@@ -27,7 +33,7 @@ export class BeginInteraction extends needs({
    * @throws Failure `invalid_request` and others as for a pushed request, `missing_interaction_type`,
    *   `redirect_to_web`, and the failures of `OAuthCallers`.
    */
-  async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireResponse> {
+  async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<InteractionResponse> {
     const { store, tenantConfigurations, oauthCallers, interactionSteps, clock, random } = this.ports;
     const now = clock.now();
     const tenant = await tenantConfigurations.readServing(tenantId);
@@ -42,8 +48,8 @@ export class BeginInteraction extends needs({
     const { request } = initial;
     const actions = requiredActions(await tenant.credentialConfigurations(), request.credentialConfigurationIds);
     const kinds = [...new Set(actions.map(kindOf))];
-    const wire = chooseWire(types, kinds);
-    const interaction = startInteraction({ wire, provesKey: caller.proof !== undefined, actions });
+    const draft = chooseDraft(types, kinds);
+    const interaction = startInteraction({ draft, provesKey: caller.proof !== undefined, actions });
     if (kinds.includes('web')) assertReturnable(request);
     const session = await findOffer(this.ports, tenant, 'built-in', initial, now);
     const authorization = newAuthorization(random, now, {
@@ -57,8 +63,8 @@ export class BeginInteraction extends needs({
     });
     if (actions.length === 0) {
       await openAuthorization(store, tenantId, authorization, caller, clock.now());
-      const spending = { client: caller.client, used: [] };
-      return interactionSteps.proceed({ tenant, authorization, now, spending }, interaction);
+      const consumed = { client: caller.client, used: [] };
+      return interactionSteps.proceed({ tenant, authorization, now, consumed }, interaction);
     }
     const { change, answer } = await interactionSteps.requestStep(tenant, authorization, interaction, now);
     await openAuthorization(store, tenantId, { ...authorization, ...change }, caller, clock.now());
@@ -97,14 +103,14 @@ export class ContinueInteraction extends needs({
   acceptInteractionPage: AcceptInteractionPage,
 }) {
   /**
-   * @throws Failure `invalid_session` (depending on the wire `invalid_request`), `invalid_request` and `invalid_grant` with
+   * @throws Failure `invalid_session` (`invalid_request` in older drafts), `invalid_request` and `invalid_grant` with
    *   nothing changed, `access_denied` after the authorization was ended, and the failures of `OAuthCallers`.
    */
-  async execute(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<WireResponse> {
+  async execute(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<InteractionResponse> {
     const { acceptInteractionPresentation, acceptInteractionPage } = this.ports;
     const run = await this.#find(tenantId, authSession, oauth);
     const { pending } = run.interaction;
-    if (pending === undefined) throw sessionFailure(run.interaction.wire);
+    if (pending === undefined) throw sessionFailure(run.interaction.draft);
     const answer = parseAnswer(pending, oauth.form, run.authorization.request.codeChallenge);
     const runWithOffer = await this.ports.interactionSteps.withOffer(run);
     return answer.kind === 'web'
@@ -112,7 +118,10 @@ export class ContinueInteraction extends needs({
       : acceptInteractionPresentation.execute(runWithOffer, answer.pending, answer.response);
   }
 
-  /** @throws Failure of the wire's session unless `auth_session` is current, of this wallet and not expired. */
+  /**
+   * @throws Failure `invalid_session` (`invalid_request` in older drafts) unless `auth_session` is current, of this wallet and not
+   *   expired.
+   */
   async #find(tenantId: TenantId, authSession: string, oauth: OAuthRequest): Promise<InteractionRun> {
     const { oauthCallers, clock } = this.ports;
     const now = clock.now();
@@ -125,9 +134,9 @@ export class ContinueInteraction extends needs({
       interaction?.pending !== undefined &&
       interaction.pending.until > now &&
       isSameHolder(authorization, caller);
-    if (!isOpen) throw sessionFailure(interaction?.wire);
-    const spending = { client: caller.client, used: caller.used };
-    return { tenant, now, authorization, interaction, session: undefined, spending };
+    if (!isOpen) throw sessionFailure(interaction?.draft);
+    const consumed = { client: caller.client, used: caller.used };
+    return { tenant, now, authorization, interaction, session: undefined, consumed };
   }
 }
 
@@ -152,7 +161,7 @@ function isSameHolder({ holder, interaction }: Authorization, caller: OAuthCalle
  * (OpenID4VCI 1.1 section 6).
  */
 export class InteractiveAuthorization extends needs({ beginInteraction: BeginInteraction, continueInteraction: ContinueInteraction }) {
-  async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<WireResponse> {
+  async execute(tenantId: TenantId, oauth: OAuthRequest): Promise<InteractionResponse> {
     const { beginInteraction, continueInteraction } = this.ports;
     const authSession = oauth.form['auth_session'];
     return authSession === undefined

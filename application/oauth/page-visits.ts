@@ -16,7 +16,7 @@ export type PageRedirect = { readonly location: string; readonly cookie: Browser
 
 /**
  * Binds the pending web step to this browser: no other browser can continue it.
- * @returns undefined when another step was first.
+ * @returns undefined when a concurrent request advanced the authorization.
  * @throws Failure `invalid_request` when no page is pending.
  */
 export async function bindBrowser(
@@ -49,7 +49,7 @@ export function isBoundBrowser({ id, interaction }: Authorization, browserSecret
 
 /**
  * Redirects the browser to the pending page.
- * @returns undefined when another step was first.
+ * @returns undefined when a concurrent request advanced the authorization.
  * @throws Failure `invalid_request` when no page is pending.
  */
 export async function sendToPage(

@@ -39,8 +39,8 @@ const createUnknownRequestError = () => new Failure('invalid_request', 'the requ
 /**
  * Finds the pushed request of a browser. Every problem is shown on a page: before the request is found, no redirect target is known
  * to be safe (RFC 9126 section 4).
- * @param opening true for a possible first visit, which must happen within `expires_in` (RFC 9126 section 2.2); later visits are
- *   allowed until the authorization ends.
+ * @param isVisit true when the browser opens the address; the first visit must happen within `expires_in` (RFC 9126 section 2.2). Later
+ *   visits are allowed until the authorization ends.
  * @throws Failure `invalid_request`.
  */
 export async function findPushedRequest(
@@ -49,7 +49,7 @@ export async function findPushedRequest(
   server: AuthorizationServer,
   { clientId, requestUri }: BrowserRequest,
   now: Date,
-  opening = false,
+  isVisit = false,
 ): Promise<{ tenant: TenantConfiguration; authorization: Authorization }> {
   if (requestUri === undefined) {
     await ports.tenantConfigurations.readServing(tenantId);
@@ -60,7 +60,7 @@ export async function findPushedRequest(
   await assertServed(tenant, server);
   if (!isCurrentHandle(authorization, 'request_uri', handle, now)) throw createUnknownRequestError();
   const age = (now.getTime() - requestUriIssuedAt(authorization).getTime()) / 1000;
-  const isFirst = opening && !wasOpenedInBrowser(authorization);
+  const isFirst = isVisit && !wasOpenedInBrowser(authorization);
   if (isFirst && age > REQUEST_URI_LIFETIME_SECONDS) throw createUnknownRequestError();
   if (authorization.server !== server || authorization.request.clientId !== clientId) throw createUnknownRequestError();
   return { tenant, authorization };
@@ -71,7 +71,7 @@ const MAX_ATTEMPTS = 3;
 
 /**
  * Answers a browser with a pushed request, possibly on its first visit.
- * @param answer returns undefined when another step was first, which causes a retry.
+ * @param answer returns undefined when a concurrent request advanced the authorization, which causes a retry.
  * @throws Failure `invalid_request`.
  */
 export async function visit<Answer>(
@@ -92,7 +92,7 @@ export async function visit<Answer>(
 
 /**
  * Stores a new authorization, and consumes the values of the caller.
- * @throws Failure `not_found` when the tenant was removed or suspended; for a value that was consumed before as `replayError`.
+ * @throws Failure `not_found` when the tenant was removed or suspended; the error of `replayError` if a value was already consumed.
  */
 export async function openAuthorization(
   store: Store,

@@ -10,7 +10,7 @@ import { AcceptInteractionPage } from './accept-interaction.ts';
 import { type InteractionRun, InteractionSteps } from './interaction-steps.ts';
 import { isBoundBrowser } from './page-visits.ts';
 import { authorizationOf } from './pushed-requests.ts';
-import { type ErrorResponse, ended, responseTo } from './wallet-responses.ts';
+import { type ErrorResponse, endAuthorization, responseTo } from './wallet-responses.ts';
 
 /** Parameters of the return from the tenant's page. */
 export type PageReturn = {
@@ -48,7 +48,7 @@ export class ReturnToInteraction extends needs({
     const pending = interaction?.pending;
     if (interaction === undefined || pending?.kind !== 'web' || request.redirectUri === undefined) throw createStepOverError();
     if (!isBoundBrowser(authorization, browserSecrets)) throw createStepOverError();
-    const run = { tenant, now, authorization, interaction, session: undefined, spending: NO_SPENDING };
+    const run = { tenant, now, authorization, interaction, session: undefined, consumed: NOTHING_CONSUMED };
     const response =
       error !== undefined
         ? await this.#cancel(run)
@@ -59,7 +59,7 @@ export class ReturnToInteraction extends needs({
   }
 
   async #cancel({ tenant, authorization, now }: InteractionRun): Promise<ErrorResponse> {
-    const change = { authorization: ended(authorization) };
+    const change = { authorization: endAuthorization(authorization) };
     if (!(await this.ports.store.commit(tenant.tenantId, change, now)).done) throw createStepOverError();
     return { error: 'access_denied', description: 'the user cancelled' };
   }
@@ -70,7 +70,7 @@ export class ReturnToInteraction extends needs({
     const secret = random.token(256);
     const nextAuthorization = advance(authorization, {
       handles: { auth_session: hashSecret(secret) },
-      interaction: { ...interaction, pending: { ...pending, isReturned: true } },
+      interaction: { ...interaction, pending: { ...pending, hasReturned: true } },
     });
     if (!(await store.commit(tenant.tenantId, { authorization: nextAuthorization }, now)).done) throw createStepOverError();
     return { authSession: createHandle(authorization.id, secret) };
@@ -91,7 +91,7 @@ export class ReturnToInteraction extends needs({
 }
 
 /** A browser is not authenticated and consumes nothing. */
-const NO_SPENDING = { client: { kind: 'anonymous', clientId: undefined, used: [] }, used: [] } as const;
+const NOTHING_CONSUMED = { client: { kind: 'anonymous', clientId: undefined, used: [] }, used: [] } as const;
 
 /** The failures of an unknown session in the supported drafts. */
 const SESSION_FAILURES: readonly FailureCode[] = ['invalid_session', 'invalid_request'];

@@ -36,7 +36,7 @@ export class StartUpstreamLogin extends needs({
     return visit(this.ports, tenantId, 'chained', browser, (tenant, authorization, now) => this.#start(tenant, authorization, now));
   }
 
-  /** @returns undefined when another visit was first. */
+  /** @returns undefined when a concurrent request advanced the authorization. */
   async #start(tenant: TenantConfiguration, authorization: Authorization, now: Date): Promise<StartedLogin | undefined> {
     const { store, random } = this.ports;
     const { tenantId } = tenant;

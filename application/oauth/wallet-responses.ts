@@ -23,20 +23,20 @@ export function responseTo(
 }
 
 /** The final state of an authorization without a code. */
-export function ended(authorization: Authorization): Authorization {
+export function endAuthorization(authorization: Authorization): Authorization {
   const { interaction } = authorization;
   const suspended = defined({ interaction: interaction && withoutPending(interaction) });
   return advance(authorization, { stage: 'done', handles: {}, ...suspended });
 }
 
-/** Ends an authorization without a code. @returns undefined when another step was first. */
+/** Ends an authorization without a code. @returns undefined when a concurrent request advanced the authorization. */
 export async function endWithout(
   { store, clock, log }: Pick<TransactionPorts, 'store' | 'clock'> & { readonly log: Log },
   tenant: TenantConfiguration,
   authorization: Authorization,
   { error, description }: ErrorResponse,
 ): Promise<string | undefined> {
-  const change = { authorization: ended(authorization) };
+  const change = { authorization: endAuthorization(authorization) };
   if (!(await store.commit(tenant.tenantId, change, clock.now())).done) return undefined;
   const sessionId = authorization.session?.id;
   log.info('a wallet gets no code', { tenantId: tenant.tenantId, sessionId, code: error });

@@ -21,7 +21,7 @@ export type LogBatch = {
   /** Events after the cursor; those of one session in order. */
   readonly events: readonly LoggedEvent[];
   /** The database reuses sequence numbers: it was restored from a dump. `renumber` fixes that. */
-  readonly isBehind: boolean;
+  readonly needsRenumbering: boolean;
 };
 
 /**

@@ -22,7 +22,7 @@ type KeyGroup = {
   held: number;
   /** The number of its last admission; for a new key, as if it had been admitted some time ago. */
   lastAdmission: number;
-  /** Calls that released their slot for work elsewhere and need one again. */
+  /** Calls that released their slot for work outside of this thread and need one again. */
   returning: Set<Waiter>;
   waiting: Set<Waiter>;
 };
@@ -113,8 +113,9 @@ export class FairQueue {
   }
 
   /**
-   * Returns a slot to a call that released its slot for work elsewhere: its work is half done, so it goes before all others of its key and
-   * is never rejected. If only its own key has waiting calls it does not wait, even if all slots are held, as they may be waiting for it.
+   * Returns a slot to a call that released its slot for work outside of this thread: its work is half done, so it goes before all others
+   * of its key and is never rejected. If only its own key has waiting calls it does not wait, even if all slots are held, as they may be
+   * waiting for it.
    */
   reenter(key: string): Slot | Promise<Slot> {
     const group = this.#groupOf(key);

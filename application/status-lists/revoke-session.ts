@@ -130,7 +130,7 @@ async function countChanged(transaction: TenantTransaction, changes: readonly St
     if (status !== REVOKED && storedStatuses.includes(REVOKED)) throw revocationIsFinalError();
     // Entries that were always valid are not stored.
     const statuses = [...storedStatuses, ...Array<number>(indices.length - storedStatuses.length).fill(VALID)];
-    count += statuses.filter((each) => each !== status).length;
+    count += statuses.filter((storedStatus) => storedStatus !== status).length;
   }
   return count;
 }

@@ -26,7 +26,10 @@ export async function queryLists(
   const groups = sources.map(async (source) => {
     const result = await queryList(trustLists, tenantId, source, deadline);
     const pointedSources = 'list' in result ? sourcesOfPointers(source, result.list) : [];
-    return [result, ...(await mapConcurrently(pointedSources, (each) => queryList(trustLists, tenantId, each, deadline)))];
+    return [
+      result,
+      ...(await mapConcurrently(pointedSources, (pointedSource) => queryList(trustLists, tenantId, pointedSource, deadline))),
+    ];
   });
   return (await Promise.all(groups)).flat();
 }

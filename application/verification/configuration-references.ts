@@ -28,14 +28,14 @@ export function assertReferences(
 ): void {
   if (['accessKeyChainId', 'furtherAccessKeyChainIds', 'clientIdPrefix'].some(isWritten))
     assertSigners({ accessKeyChainId, furtherAccessKeyChainIds, clientIdPrefix }, { chains, publicUrl, now });
-  // Lists in the query become anchors.
+  // Trust lists in `trusted_authorities` (`etsi_tl`) of the query are added to `trustAnchors`.
   if (!['trustAnchors', 'dcql_query'].some(isWritten)) return;
   // Lists often have the same signers, and parsing a certificate takes milliseconds.
-  const readable = new Set<string>();
+  const parsedPems = new Set<string>();
   const errors = trustAnchors.flatMap((anchor, index): FieldError[] => {
     const path = `trustAnchors.${index}`;
     if ('ownAuthorities' in anchor) return [];
-    if ('trustList' in anchor) return findTrustListProblems(anchor, publicUrl, path, readable);
+    if ('trustList' in anchor) return findTrustListProblems(anchor, publicUrl, path, parsedPems);
     if (!isWritten('trustAnchors')) return [];
     const fault =
       'certificate' in anchor
@@ -94,7 +94,7 @@ function findKeyIdentifierProblems(anchors: readonly TrustAnchorConfig[], chains
     const previous = pathsByKeyId.get(keyId);
     if (previous === undefined) pathsByKeyId.set(keyId, { keyHash: certificate.keyHash, path });
     if (previous === undefined || previous.keyHash === certificate.keyHash) return [];
-    const message = `The certificate has the key identifier of another key, ${previous.path}. Only one of them can be trusted.`;
+    const message = `The certificate has the same key identifier as ${previous.path}, but another key. Remove one of them.`;
     return [{ path, message }];
   });
 }
@@ -111,15 +111,20 @@ function anchoredCertificate(anchor: TrustAnchorConfig, chains: readonly KeyChai
 type ListAnchor = Extract<TrustAnchorConfig, { trustList: string }>;
 
 /** A third-party list without configured signers must not be used; the signers of a list of this service are known. */
-function findTrustListProblems({ trustList, signedBy }: ListAnchor, publicUrl: string, path: string, readable: Set<string>): FieldError[] {
+function findTrustListProblems(
+  { trustList, signedBy }: ListAnchor,
+  publicUrl: string,
+  path: string,
+  parsedPems: Set<string>,
+): FieldError[] {
   if (signedBy === undefined && parseInternalTrustListAddress(trustList, publicUrl) === undefined) {
     const message = 'Set the certificates of the signers of this list.';
     return [{ path: `${path}.signedBy`, message }];
   }
   return (signedBy ?? []).flatMap((pem, index) => {
-    if (readable.has(pem)) return [];
+    if (parsedPems.has(pem)) return [];
     const fault = findCertificateProblem(pem, `${path}.signedBy.${index}`);
-    if (fault === undefined) readable.add(pem);
+    if (fault === undefined) parsedPems.add(pem);
     return fault ?? [];
   });
 }
@@ -149,7 +154,7 @@ function findAnchorProblem(
       ? undefined
       : refuse('it is of a CA that may not sign certificates');
   }
-  // A certificate that is not yet valid is trusted from then on.
+  // A certificate that is not valid yet is checked at the start of its validity.
   const validFrom = certificate.notBefore > now ? certificate.notBefore : now;
   const verdicts = (['SD-JWT VC', 'mdoc'] as const).map((purpose) =>
     certificates.verifyChain([base64], [{ certificate: base64, pin }], validFrom, { purpose }),

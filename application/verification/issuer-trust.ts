@@ -167,7 +167,7 @@ function isCurrent({ listings }: ListedAnchor): boolean {
 /** @returns an empty list if one entry vouches without a time limit. */
 function datesOf(id: string, { listings }: ListedAnchor): readonly [string, readonly Period[]][] {
   const periods = listings.map((listing) => listing.periods);
-  return periods.includes(undefined) ? [] : [[id, periods.flatMap((each) => each ?? [])]];
+  return periods.includes(undefined) ? [] : [[id, periods.flatMap((listingPeriods) => listingPeriods ?? [])]];
 }
 
 function describeProblems(queriedList: QueriedList): string[] {

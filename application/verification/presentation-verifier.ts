@@ -254,7 +254,7 @@ async function assertSignerNotCompromised(
   }
 }
 
-/** A certificate of an internal authority contains the address of its revocation list at this service. */
+/** A certificate of an internal CA contains the address of its revocation list at this service. */
 function issuersOf(certificate: string, publicUrl: string): readonly TenantId[] {
   try {
     const addresses = revocationSourcesOf(certificate).points.flat();

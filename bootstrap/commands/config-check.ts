@@ -28,7 +28,7 @@ try {
     for (const each of withheld) console.error(`warning: ${describeFault(each)}`);
     // These settings are valid, but other parties may not accept them.
     for (const each of advice) console.error(`note: ${describeFault(each)}`);
-    for (const { file, kind, id } of allDocuments) console.log(`${file}: ${shortName(kind)} ${contents.asWritten(id)}`.trimEnd());
+    for (const { file, kind, id } of allDocuments) console.log(`${file}: ${shortName(kind)} ${contents.withPlaceholders(id)}`.trimEnd());
     if (withheld.length > 0) {
       console.error(`${folder}: ${withheld.length === 1 ? '1 file is' : `${withheld.length} files are`} not imported`);
       if (values.strict) process.exitCode = 1;

@@ -123,23 +123,23 @@ function similarCommands(words) {
   return named
     .map((name) => ({ name, changes: Math.min(distance(typed, name), distance(words[0]?.slice(0, 40) ?? '', name)) }))
     .filter(({ name, changes }) => changes <= Math.max(1, Math.floor(name.length / 4)))
-    .sort((one, other) => one.changes - other.changes)
+    .sort((match, otherMatch) => match.changes - otherMatch.changes)
     .map(({ name }) => name);
 }
 
 /** @returns the edit distance of two words, in which two exchanged neighbours count as one change. */
-function distance(one, other) {
-  const rows = [Array.from({ length: other.length + 1 }, (_, index) => index)];
-  for (let at = 1; at <= one.length; at++) {
+function distance(word, otherWord) {
+  const rows = [Array.from({ length: otherWord.length + 1 }, (_, index) => index)];
+  for (let at = 1; at <= word.length; at++) {
     const [row, previous] = [[at], rows[at - 1]];
-    for (let to = 1; to <= other.length; to++) {
-      const isSwap = at > 1 && to > 1 && one[at - 1] === other[to - 2] && one[at - 2] === other[to - 1];
-      const replaced = previous[to - 1] + (one[at - 1] === other[to - 1] ? 0 : 1);
+    for (let to = 1; to <= otherWord.length; to++) {
+      const isSwap = at > 1 && to > 1 && word[at - 1] === otherWord[to - 2] && word[at - 2] === otherWord[to - 1];
+      const replaced = previous[to - 1] + (word[at - 1] === otherWord[to - 1] ? 0 : 1);
       row.push(Math.min(previous[to] + 1, row[to - 1] + 1, replaced, isSwap ? rows[at - 2][to - 2] + 1 : Number.POSITIVE_INFINITY));
     }
     rows.push(row);
   }
-  return rows[one.length][other.length];
+  return rows[word.length][otherWord.length];
 }
 
 function isHelp(word) {
@@ -147,7 +147,11 @@ function isHelp(word) {
 }
 
 /** Requested help is written to standard output, so that a pager can read it. */
-function endWith(code, given, commands = Object.values(COMMANDS).flatMap((each) => (each.script ? [each] : Object.values(each)))) {
+function endWith(
+  code,
+  given,
+  commands = Object.values(COMMANDS).flatMap((command) => (command.script ? [command] : Object.values(command))),
+) {
   const say = code === 0 ? console.log : console.error;
   const unknown = given.find((word) => !word.startsWith('-'));
   if (code !== 0 && unknown !== undefined) {

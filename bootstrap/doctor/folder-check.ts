@@ -12,17 +12,17 @@ const MAX_LINES = 20;
 export async function checkConfigurationFolder(folder: string, environment: Environment): Promise<readonly Finding[]> {
   const { faults, withheld, advice, documents } = await checkFolderOffline(folder, environment);
   const lines = [
-    ...faults.map((each) =>
+    ...faults.map((folderFault) =>
       fault(
         CHECK,
-        describeFault(each),
+        describeFault(folderFault),
         'fix the file; a start fails until then. docs/reference/configuration-files.md describes the files',
       ),
     ),
-    ...withheld.map((each) =>
-      fault(CHECK, describeFault(each), 'fix the file, which is not imported until then; see docs/reference/compatibility.md'),
+    ...withheld.map((folderFault) =>
+      fault(CHECK, describeFault(folderFault), 'fix the file, which is not imported until then; see docs/reference/compatibility.md'),
     ),
-    ...advice.map((each) => warning(CHECK, describeFault(each), 'change the file as the message says')),
+    ...advice.map((folderFault) => warning(CHECK, describeFault(folderFault), 'change the file as the message says')),
   ];
   const furtherCount = lines.length - MAX_LINES;
   if (furtherCount > 0)

@@ -160,5 +160,7 @@ function newestFile(path: string): { file: string; at: Date; bytes: number } | u
   if (stats === undefined) return undefined;
   if (!stats.isDirectory()) return { file: path, at: stats.mtime, bytes: stats.size };
   const files = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isFile());
-  return files.flatMap(({ name }) => newestFile(join(path, name)) ?? []).sort((left, right) => right.at.getTime() - left.at.getTime())[0];
+  return files
+    .flatMap(({ name }) => newestFile(join(path, name)) ?? [])
+    .sort((file, otherFile) => otherFile.at.getTime() - file.at.getTime())[0];
 }

@@ -76,12 +76,12 @@ async function openProvider(
     case 'vault': {
       const { VaultKms } = await import('../../adapters/kms/vault/vault-kms.ts');
       const provider = new VaultKms({ name, settings, random });
-      return new CheckedSignatures({ name, provider, signatures, places: requestSlots });
+      return new CheckedSignatures({ name, provider, signatures, requestSlots });
     }
     case 'pkcs11': {
       const { Pkcs11Kms } = await import('../../adapters/kms/pkcs11/pkcs11-kms.ts');
       const provider = await Pkcs11Kms.open({ name, settings, random });
-      return new CheckedSignatures({ name, provider, signatures, places: requestSlots });
+      return new CheckedSignatures({ name, provider, signatures, requestSlots });
     }
   }
 }

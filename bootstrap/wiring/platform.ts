@@ -86,7 +86,7 @@ export async function openPlatform(
   const { opened: ormStore, rewinds } = await openDatabase(settings, closers, { cipher, log });
   observeStore(telemetry.metrics, ormStore, settings.DATABASE_POOL);
   const admission = new Admission(settings.REQUESTS_AT_ONCE);
-  const outgoing = new Outgoing({ allow: settings.OUTBOUND_ALLOW, places: admission });
+  const outgoing = new Outgoing({ allow: settings.OUTBOUND_ALLOW, requestSlots: admission });
   closers.add(() => outgoing.close());
   const keyStores = await openKeyStores(settings.KMS, { cipher, random, signatures, requestSlots: admission });
   closers.add(() => keyStores.close());

@@ -3,7 +3,7 @@ import { type Json, mapStrings } from '../../domain/shared/json.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The service's own secrets: a document with one of them could send it to a backend. */
-const WITHHELD_VARIABLES: ReadonlySet<string> = new Set([
+const FORBIDDEN_VARIABLES: ReadonlySet<string> = new Set([
   'MASTER_SECRET',
   'JWT_SECRET',
   'AUTH_CLIENT_SECRET',
@@ -17,7 +17,7 @@ const WITHHELD_VARIABLES: ReadonlySet<string> = new Set([
  * Credentials of the process, its database driver, its key providers and its cloud environment:
  * `PGPASSWORD`, `VAULT_TOKEN`, `AWS_SECRET_ACCESS_KEY`, `NPM_TOKEN`.
  */
-const WITHHELD_FAMILIES =
+const FORBIDDEN_FAMILIES =
   /^(?:PG|AMQP_|KMS_|VAULT_|BAO_|AWS_|AZURE_|ARM_|GOOGLE_|GCP_|CLOUDSDK_|KUBERNETES_|DOCKER_|NPM_|NODE_|GITHUB_|GITLAB_|CI_|SSH_)/i;
 
 /** Alternatives in order: an escaped placeholder, a placeholder, an unterminated placeholder. */
@@ -32,23 +32,27 @@ export type FilledDocument = {
   /** Values from the environment by variable. */
   readonly used: ReadonlyMap<string, string>;
   /** Texts with filled placeholders, and their form in the document. */
-  readonly texts: ReadonlyMap<string, string>;
+  readonly originalTexts: ReadonlyMap<string, string>;
 };
 
 /**
  * Fills `${NAME}` and `${NAME:default}` in the texts of a document, not in names of properties. An empty variable counts as absent, and
  * line breaks at the end of a value are removed. `$${` stands for `${`. Filled values are not searched again.
- * @param withheld further variables that documents may not use; undefined for a file of the operator, which may use
+ * @param forbiddenVariables further variables that documents may not use; undefined for a file of the operator, which may use
  *   credentials of the environment.
  */
-export function fillPlaceholders(document: Json, environment: Environment, withheld: readonly string[] | undefined): FilledDocument {
+export function fillPlaceholders(
+  document: Json,
+  environment: Environment,
+  forbiddenVariables: readonly string[] | undefined,
+): FilledDocument {
   const faults: { path: string; message: string }[] = [];
   const used = new Map<string, string>();
-  const texts = new Map<string, string>();
+  const originalTexts = new Map<string, string>();
   const fill = (text: string, path: string) => {
     const full = text.replaceAll(PLACEHOLDER, (placeholder: string, inside: string | undefined) => {
       if (placeholder === '$${') return '${';
-      const result = lookUp(inside, environment, withheld);
+      const result = lookUp(inside, environment, forbiddenVariables);
       if ('value' in result) {
         if (result.name !== undefined) used.set(result.name, result.value);
         return result.value;
@@ -56,21 +60,21 @@ export function fillPlaceholders(document: Json, environment: Environment, withh
       faults.push({ path, message: result.fault });
       return placeholder;
     });
-    if (full !== text) texts.set(full, text);
+    if (full !== text) originalTexts.set(full, text);
     return full;
   };
-  return { value: mapStrings(document, fill), faults, used, texts };
+  return { value: mapStrings(document, fill), faults, used, originalTexts };
 }
 
 type LookUp = { readonly value: string; readonly name?: string } | { readonly fault: string };
 
-function lookUp(inside: string | undefined, environment: Environment, withheld: readonly string[] | undefined): LookUp {
+function lookUp(inside: string | undefined, environment: Environment, forbiddenVariables: readonly string[] | undefined): LookUp {
   const [, name, fallback] = NAME.exec(inside ?? '') ?? [];
   if (name === undefined) {
     return { fault: `a placeholder is written \${NAME} or \${NAME:default}; for the text "\${" itself write $\${` };
   }
-  const isForeign = withheld !== undefined && (WITHHELD_FAMILIES.test(name) || withheld.includes(name));
-  if (WITHHELD_VARIABLES.has(name) || isForeign)
+  const isForeign = forbiddenVariables !== undefined && (FORBIDDEN_FAMILIES.test(name) || forbiddenVariables.includes(name));
+  if (FORBIDDEN_VARIABLES.has(name) || isForeign)
     return { fault: `${name} belongs to the service itself or to what it runs on; use another variable` };
   // Secrets that are read from files often end in a line break.
   const value = environment[name]?.replace(/[\r\n]+$/, '');

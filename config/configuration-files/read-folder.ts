@@ -5,9 +5,9 @@ import {
   type FolderContents,
   type FolderDocument,
   type FolderFault,
+  type InvalidFile,
   isFolder,
   locationOf,
-  type UnreadFile,
 } from '../../domain/configuration-files/folder.ts';
 import { isJsonObject } from '../../domain/shared/json.ts';
 import { valueOrUndefined } from '../../domain/shared/value-or-undefined.ts';
@@ -24,39 +24,40 @@ const IGNORED = new Set(['README.md', 'secrets.env', 'secrets.env.example']);
 /**
  * Reads `<folder>/<tenant>/…` and fills the placeholders. Never throws for the content: every fault of every file is
  * listed. Names that begin with a dot are ignored, as in a mounted Kubernetes volume.
+ * @param forbiddenVariables further variables that documents may not use: the secrets of the key providers.
  */
-export function readFolder(folder: string, environment: Environment, withheld: readonly string[] = []): FolderContents {
-  const reader = new FolderReader(folder, environment, withheld);
+export function readFolder(folder: string, environment: Environment, forbiddenVariables: readonly string[] = []): FolderContents {
+  const reader = new FolderReader(folder, environment, forbiddenVariables);
   reader.read();
-  const { documents, unread, tenants, faults, used, texts } = reader;
+  const { documents, invalidFiles, tenants, faults, used, originalTexts } = reader;
   return {
     documents,
-    unread,
+    invalidFiles,
     tenants,
     faults,
     redact: (message) => withoutValues(message, used),
-    asWritten: (text) => texts.get(text) ?? text,
+    withPlaceholders: (text) => originalTexts.get(text) ?? text,
   };
 }
 
 class FolderReader {
   readonly documents: FolderDocument[] = [];
-  readonly unread: UnreadFile[] = [];
+  readonly invalidFiles: InvalidFile[] = [];
   readonly tenants: string[] = [];
   readonly faults: FolderFault[] = [];
   readonly used = new Map<string, string>();
-  readonly texts = new Map<string, string>();
+  readonly originalTexts = new Map<string, string>();
   readonly #folder: string;
   readonly #environment: Environment;
-  readonly #withheld: readonly string[];
+  readonly #forbiddenVariables: readonly string[];
   #root = '';
   #files = 0;
   #bytes = 0;
 
-  constructor(folder: string, environment: Environment, withheld: readonly string[]) {
+  constructor(folder: string, environment: Environment, forbiddenVariables: readonly string[]) {
     this.#folder = folder;
     this.#environment = environment;
-    this.#withheld = withheld;
+    this.#forbiddenVariables = forbiddenVariables;
   }
 
   read(): void {
@@ -89,7 +90,7 @@ class FolderReader {
     return false;
   }
 
-  /** True if the folder itself contains the files of a tenant, and no folder of one. */
+  /** True if the folder itself contains tenant.json (or .yaml) and no tenant folders. */
   #isTenant(names: readonly string[]): boolean {
     const isDirectory = (name: string) => valueOrUndefined(() => statSync(join(this.#root, name)).isDirectory()) ?? false;
     return names.some((name) => locationOf(name)?.kind === 'tenant') && names.every((name) => isFolder(name) || !isDirectory(name));
@@ -113,14 +114,14 @@ class FolderReader {
     const parsed = this.#parse(file, format, size);
     if ('fault' in parsed) {
       this.#fault(file, parsed.fault);
-      this.unread.push({ file, tenant, kind, name });
+      this.invalidFiles.push({ file, tenant, kind, name });
       return;
     }
-    const { value, faults, used, texts } = fillPlaceholders(parsed.value, this.#environment, this.#withheld);
+    const { value, faults, used, originalTexts } = fillPlaceholders(parsed.value, this.#environment, this.#forbiddenVariables);
     for (const [variable, text] of used) this.used.set(variable, text);
-    for (const [text, original] of texts) this.texts.set(text, original);
+    for (const [text, original] of originalTexts) this.originalTexts.set(text, original);
     for (const { path, message } of faults) this.faults.push({ file, path, message });
-    if (!isJsonObject(value)) throw new Error('An object stays one when its texts change.');
+    if (!isJsonObject(value)) throw new Error('Placeholders changed the document to something other than an object.');
     const unfilled = faults.map(({ path }) => path);
     this.documents.push({ file, tenant, kind, name, value, unfilled });
   }

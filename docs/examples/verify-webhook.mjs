@@ -29,7 +29,7 @@ export function verifyWebhook(headers, rawBody, secrets, { toleranceSeconds = 30
   const isGenuine = keys.some((key) => {
     const code = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(rawBody).digest('base64');
     const expected = Buffer.from(`v1,${code}`);
-    return given.some((one) => one.length === expected.length && timingSafeEqual(one, expected));
+    return given.some((signature) => signature.length === expected.length && timingSafeEqual(signature, expected));
   });
   if (!isGenuine) throw new WebhookVerificationError('no signature matches');
   return id;

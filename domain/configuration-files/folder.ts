@@ -15,7 +15,7 @@ export type FolderDocument = {
 };
 
 /** A file that is no valid document; the fault is listed already. */
-export type UnreadFile = Omit<FolderDocument, 'value' | 'unfilled'>;
+export type InvalidFile = Omit<FolderDocument, 'value' | 'unfilled'>;
 
 /** A problem of a file: `path` is the dotted path of a property, or empty for the whole file. */
 export type FolderFault = { readonly file: string; readonly path: string; readonly message: string };
@@ -23,13 +23,13 @@ export type FolderFault = { readonly file: string; readonly path: string; readon
 export type FolderContents = {
   /** Sorted by tenant and file name. */
   readonly documents: readonly FolderDocument[];
-  readonly unread: readonly UnreadFile[];
+  readonly invalidFiles: readonly InvalidFile[];
   readonly tenants: readonly string[];
   readonly faults: readonly FolderFault[];
   /** Removes values of environment variables from a message. */
   redact(message: string): string;
   /** Returns a document's text with its placeholders. */
-  asWritten(text: string): string;
+  withPlaceholders(text: string): string;
 };
 
 /** Locations of files by kind: a folder, or a single file. */
@@ -48,7 +48,7 @@ export type DocumentLocation = Pick<FolderDocument, 'kind' | 'name'> & { readonl
  */
 export function locationOf(path: string): DocumentLocation | undefined {
   const [, folder = '', name = '', ending = ''] = /^(?:(.+)\/)?([^/]+)\.(json|yaml|yml)$/.exec(path) ?? [];
-  const location = FILE_LOCATIONS.find((each) => each.folder === folder && (each.name === '*' || each.name === name));
+  const location = FILE_LOCATIONS.find((candidate) => candidate.folder === folder && (candidate.name === '*' || candidate.name === name));
   return location && { kind: location.kind, name, format: ending === 'json' ? 'json' : 'yaml' };
 }
 

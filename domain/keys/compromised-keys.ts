@@ -1,7 +1,7 @@
 import { thumbprint } from '../shared/jwk.ts';
 import { type KeyChain, type KeyLeaf, leavesOf } from './key-chain.ts';
 
-/** A certificate of an internal authority; both certificates as DER in standard base64. */
+/** A certificate of an internal CA; both certificates as DER in standard base64. */
 export type IssuedCertificate = { readonly root: string; readonly certificate: string };
 
 /** The tenant's record of a public key, which outlives its key chains: its compromise, and its certificates of deleted key chains. */
@@ -61,7 +61,7 @@ export function chainsOfPublicKey(chains: readonly KeyChain[], key: string): rea
   return chains.filter((chain) => leavesOf(chain).some((leaf) => thumbprint(leaf.key.publicJwk) === key));
 }
 
-/** Certificates of internal authorities for the leaves of a key chain, with the thumbprint of the key. */
+/** Certificates of internal CAs for the leaves of a key chain, with the thumbprint of the key. */
 export function issuedCertificates(chain: KeyChain): readonly (IssuedCertificate & { readonly thumbprint: string })[] {
   const { root, active, former: previousLeaves = [] } = chain;
   const leaves = [{ ...active, root: root?.certificate }, ...previousLeaves];

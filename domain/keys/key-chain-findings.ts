@@ -44,7 +44,7 @@ function findAlgorithmProblems({ active, root }: KeyChain): Finding[] {
   ];
 }
 
-/** Only imported certificates are checked; those of an internal authority are correct. */
+/** Only imported certificates are checked; those of an internal CA are correct. */
 function findCertificateProblems(chain: KeyChain): Finding[] {
   return chain.root === undefined ? [...findAnchorProblems(chain), ...findImportedCertificateProblems(chain)] : [];
 }

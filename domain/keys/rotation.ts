@@ -43,8 +43,8 @@ export const LEAF_STEPS = {
   rotation: { key: 'another', certifiedBy: 'root' },
   renewal: { key: 'same', certifiedBy: 'root' },
   /** Imported certificates: the internal CA is no longer used by the key chain. */
-  upload: { key: 'same', certifiedBy: 'others' },
-} as const satisfies Record<string, { readonly key: 'same' | 'another'; readonly certifiedBy: 'root' | 'others' }>;
+  upload: { key: 'same', certifiedBy: 'external-ca' },
+} as const satisfies Record<string, { readonly key: 'same' | 'another'; readonly certifiedBy: 'root' | 'external-ca' }>;
 export type LeafStep = keyof typeof LEAF_STEPS;
 
 /** Steps that are performed automatically when due. */

@@ -73,8 +73,8 @@ export function advance(authorization: Authorization, change: Partial<Omit<Autho
     throw new Error(`an authorization in the stage ${authorization.stage} cannot change to ${stage}`);
   const advanced = { ...authorization, ...change, version: authorization.version + 1 };
   if (advanced.stage !== 'done') return advanced;
-  const { identity: _identity, upstream: _upstream, interaction, ...ended } = advanced;
-  return interaction === undefined ? ended : { ...ended, interaction: { ...interaction, presented: [] } };
+  const { identity: _identity, upstream: _upstream, interaction, ...endedAuthorization } = advanced;
+  return interaction === undefined ? endedAuthorization : { ...endedAuthorization, interaction: { ...interaction, presented: [] } };
 }
 
 /** True if a browser opened the current request URI in time; it may be opened again then. */

@@ -2,21 +2,21 @@ import { Failure } from '../shared/failure.ts';
 import { type Json, type JsonObject, MAX_UNTRUSTED_PROPERTIES, parseJsonObject } from '../shared/json.ts';
 import { requestParameters, type VerifierDisplay } from '../verification/request-object.ts';
 import type { PendingPresentation } from './interaction.ts';
-import { type InteractionWire, responseModeOf } from './interaction-wire.ts';
+import { type InteractionDraft, responseModeOf } from './interaction-draft.ts';
 
 /**
  * The parameters of `openid4vp_request` (OpenID4VCI 1.1 section 6.2.1.1). They equal those of a Digital Credentials API request, which has
  * no response address and no state.
  */
 export function presentationParameters(
-  wire: InteractionWire,
+  draft: InteractionDraft,
   pending: PendingPresentation,
   verifierInfo: readonly JsonObject[],
   asker: VerifierDisplay,
   agreedOnly: boolean,
 ): JsonObject {
   const { nonce, dcqlQuery, encryption, transactionData } = pending;
-  const responseMode = responseModeOf(wire, encryption !== undefined);
+  const responseMode = responseModeOf(draft, encryption !== undefined);
   const encryptionJwk = encryption?.publicJwk;
   return requestParameters({ responseMode, nonce, dcqlQuery, encryptionJwk, transactionData, verifierInfo, display: asker, agreedOnly });
 }

@@ -3,7 +3,7 @@ import { defined } from '../shared/defined.ts';
 import { Failure } from '../shared/failure.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { VerificationRequest } from '../verification/verification-request.ts';
-import type { InteractionKind, InteractionWire } from './interaction-wire.ts';
+import type { InteractionDraft, InteractionKind } from './interaction-draft.ts';
 import type { InteractiveAction } from './interactive-action.ts';
 import { verifyPkce } from './pkce.ts';
 
@@ -28,14 +28,14 @@ export type PendingWebStep = {
   /** Identifies the step for the browser and the operator's backend. It does not authenticate at the wallet's endpoint. */
   readonly pageHandle: string;
   /** True if the browser returned. */
-  readonly isReturned: boolean;
+  readonly hasReturned: boolean;
   /** SHA-256 of the cookie of the browser that was redirected last, base64url; unset before the first redirect. */
   readonly browserHash?: string;
 };
 
 /** State of an interactive authorization (OpenID4VCI 1.1 section 6). */
 export type Interaction = {
-  readonly wire: InteractionWire;
+  readonly draft: InteractionDraft;
   /** True if the wallet proved its DPoP key at the start, and therefore must prove it with each request. */
   readonly provesKey: boolean;
   /** Remaining actions; the first one is pending. */
@@ -82,7 +82,7 @@ export function areActionsDone({ iaeActions }: Actionable, fingerprints: readonl
   return (iaeActions ?? []).every((action) => fingerprints.includes(actionFingerprint(action)));
 }
 
-export function startInteraction(start: Pick<Interaction, 'wire' | 'provesKey' | 'actions'>): Interaction {
+export function startInteraction(start: Pick<Interaction, 'draft' | 'provesKey' | 'actions'>): Interaction {
   return { ...start, presented: [], done: [] };
 }
 
@@ -128,7 +128,7 @@ export function parseAnswer(
     return { kind: 'presentation', pending, response };
   }
   if (response !== undefined) throw new Failure('invalid_request', 'no presentation was requested');
-  if (!pending.isReturned) throw new Failure('invalid_request', 'the user has not returned from the web page');
+  if (!pending.hasReturned) throw new Failure('invalid_request', 'the user has not returned from the web page');
   if (codeChallenge === undefined || !verifyPkce(verifier, codeChallenge)) {
     throw new Failure('invalid_grant', 'code_verifier is missing or wrong');
   }

@@ -87,9 +87,10 @@ function errorsOf(issue: Issue, value: unknown, parentPath: Path): FieldError[] 
   }
   if (issue.code !== 'invalid_union') return [fault(issue.message)];
   const unionValue = valueAt(value, issue.path);
-  const intendedBranches = issue.errors.filter((issues) => issues.every((each) => isWithin(each, unionValue)));
+  const intendedBranches = issue.errors.filter((issues) => issues.every((branchIssue) => isWithin(branchIssue, unionValue)));
   const [branch] = intendedBranches;
-  if (intendedBranches.length === 1 && branch !== undefined) return branch.flatMap((each) => errorsOf(each, unionValue, path));
+  if (intendedBranches.length === 1 && branch !== undefined)
+    return branch.flatMap((branchIssue) => errorsOf(branchIssue, unionValue, path));
   return [
     fault(issue.message === UNFIT ? `expected ${alternatives(issue.errors)}` : issue.message),
     ...unknownInAllBranches(issue.errors).map(([name, message]) => fault(message, [name])),
@@ -107,7 +108,7 @@ function unknownInAllBranches(branches: readonly (readonly Issue[])[]): [string,
   const [firstMessages, ...otherMessages] = messages;
   return [...(firstMessages ?? [])].flatMap(([name, plain]) => {
     if (!otherMessages.every((words) => words.has(name))) return [];
-    const words = messages.map((each) => each.get(name) ?? plain);
+    const words = messages.map((messagesByName) => messagesByName.get(name) ?? plain);
     return [[name, words.find((text) => text.endsWith('?')) ?? plain]];
   });
 }

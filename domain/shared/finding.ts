@@ -58,7 +58,7 @@ export function isRejected({ refusedBy = [] }: Finding, profile: Profile | null)
 
 /** The rules of a finding for a tenant with a profile. */
 function rulesOf({ profileRule, rule }: Finding): string {
-  return [profileRule, rule].filter((each) => each !== undefined).join(', ');
+  return [profileRule, rule].filter((ruleName) => ruleName !== undefined).join(', ');
 }
 
 /** @throws Failure `invalid_input` with each property and the rule that it violates. */

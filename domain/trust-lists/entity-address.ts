@@ -38,7 +38,7 @@ export function addressOf(entity: TrustListEntity, chains: readonly KeyChain[], 
   const configuredAddress = { streetAddress, locality, postalCode, country };
   const defaultAddresses = [entity.type === 'internal' ? ownerAddress(owner) : {}, certifiedAddress(entity, chains)];
   const countries = [country, ...defaultAddresses.map((address) => address.country)];
-  const effectiveCountry = countries.find((each) => each !== undefined);
+  const effectiveCountry = countries.find((countryCode) => countryCode !== undefined);
   const isPartial = streetAddress === undefined && locality === undefined && postalCode === undefined;
   const defaultAddress = defaultAddresses.find(
     (address) => address.streetAddress !== undefined && (address.country ?? effectiveCountry) === effectiveCountry,

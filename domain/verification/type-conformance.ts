@@ -32,7 +32,7 @@ const invalidTypeMetadata = (detail: string) => new Refusal('type_metadata_inval
  * those of the strongest function count.
  */
 export function matchesIntegrity(document: Buffer, integrity: string): boolean {
-  const hashes = integrity.split(/\s+/).map((each) => each.split('?')[0]?.split('-') ?? []);
+  const hashes = integrity.split(/\s+/).map((hashText) => hashText.split('?')[0]?.split('-') ?? []);
   const strongestHash = HASHES.findLast((name) => hashes.some(([algorithm]) => algorithm === name));
   if (strongestHash === undefined) return false;
   const digest = createHash(strongestHash).update(document).digest('base64');

@@ -72,8 +72,8 @@ for (const kind of databases()) {
       const session = await openSession({ kind: 'verification' });
       await fetchSession(session);
       await log().startRelay();
-      const { events, isBehind } = await next();
-      expect(isBehind).to.equal(false);
+      const { events, needsRenumbering } = await next();
+      expect(needsRenumbering).to.equal(false);
       expect(events.map(({ cursor: _cursor, ...event }) => event)).to.deep.equal([
         { tenantId, sessionId: session.id, kind: 'verification', version: 1, status: 'active', at: NOW },
         { tenantId, sessionId: session.id, kind: 'verification', version: 2, status: 'fetched', at: seconds(1) },
@@ -253,11 +253,11 @@ for (const kind of databases()) {
         await raw('update event_cursors set position = position + 1000000000');
         const later = await openSession();
         await fetchSession(unforwarded);
-        expect((await next()).isBehind).to.equal(true);
+        expect((await next()).needsRenumbering).to.equal(true);
         expect(await log().renumber(1)).to.equal(1);
-        expect((await next()).isBehind, 'some events are not renumbered').to.equal(true);
+        expect((await next()).needsRenumbering, 'some events are not renumbered').to.equal(true);
         while ((await log().renumber(1)) > 0);
-        expect((await next()).isBehind).to.equal(false);
+        expect((await next()).needsRenumbering).to.equal(false);
         const all = await forwardAll();
         expect(all).to.include.members([...expectedEvents(later, 1), ...expectedEvents(unforwarded, 1, 2)]);
         expect(all, 'events that were forwarded before').to.not.include(expectedEvents(forwarded, 1)[0]);

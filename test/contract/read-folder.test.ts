@@ -107,7 +107,7 @@ describe('configuration folder', () => {
     expect(problems[3]).to.match(/^a\/tenant.json\|\|is not JSON/);
     expect(problems[4]).to.match(/^b\/tenant.json\|name\|a placeholder is written/);
     expect(problems.join()).to.not.include(SECRET);
-    expect(readWith().unread.map(({ file }) => file)).to.deep.equal(['a/clients/two.yaml', 'a/tenant.json']);
+    expect(readWith().invalidFiles.map(({ file }) => file)).to.deep.equal(['a/clients/two.yaml', 'a/tenant.json']);
     const [broken] = readWith().documents;
     expect(broken?.unfilled).to.deep.equal(['secret', 'description']);
   });

@@ -38,17 +38,17 @@ describe('Interactive authorization', () => {
     return readableClaims(credentialResponse.body.credentials[0].credential);
   };
 
-  for (const wire of DRAFT_VARIANTS) {
-    describe(`with the parameter names of ${wire.name}`, () => {
+  for (const draft of DRAFT_VARIANTS) {
+    describe(`with the parameter names of ${draft.name}`, () => {
       it('requests a presentation and issues according to its result', async () => {
-        const wallet = issuer.wallet(wire);
+        const wallet = issuer.wallet(draft);
         const { uri, session } = await issuer.offer('badge');
         const interaction = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'badge' }));
         const { nonce, ...request } = interaction.request;
         expect(nonce).to.match(/^[\w-]{22,}$/);
         expect(request).to.deep.equal({
           response_type: 'vp_token',
-          response_mode: wire.responseMode,
+          response_mode: draft.responseMode,
           dcql_query: request.dcql_query,
           client_metadata: { vp_formats_supported: request.client_metadata.vp_formats_supported },
         });
@@ -62,7 +62,7 @@ describe('Interactive authorization', () => {
       });
 
       it('sends the user to a page and continues with the wallet that began', async () => {
-        const wallet = issuer.wallet(wire);
+        const wallet = issuer.wallet(draft);
         const { uri } = await issuer.offer('visitor');
         const interaction = wallet.expectWebStep(await wallet.begin(uri, { scope: 'visitor' }));
         const { page, back } = await wallet.visit(interaction);
@@ -76,18 +76,18 @@ describe('Interactive authorization', () => {
       });
 
       it('takes one step after the other, each with a new auth_session', async () => {
-        const wallet = issuer.wallet(wire);
+        const wallet = issuer.wallet(draft);
         const { uri } = await issuer.offer('both');
         const first = wallet.expectPresentationStep(await wallet.begin(uri, { scope: 'both' }));
         const second = wallet.expectWebStep(await wallet.present(first, heldCredential));
         expect(second.authSession).to.not.equal(first.authSession);
         const lateResponse = await wallet.present(first, heldCredential);
-        expect([lateResponse.status, lateResponse.body.error]).to.deep.equal([400, wire.sessionError]);
+        expect([lateResponse.status, lateResponse.body.error]).to.deep.equal([400, draft.sessionError]);
         const { back } = await wallet.visit(second);
         const code = wallet.codeFrom(back);
         expect(await collect(wallet, code, 'both')).to.deep.equal({ role: 'friend of Ada' });
         const replayedResponse = await wallet.resume(new URL(`https://x.example/?auth_session=${second.authSession}`));
-        expect([replayedResponse.status, replayedResponse.body.error]).to.deep.equal([400, wire.sessionError]);
+        expect([replayedResponse.status, replayedResponse.body.error]).to.deep.equal([400, draft.sessionError]);
       });
     });
   }
@@ -346,16 +346,16 @@ describe('The session of an interactive authorization', () => {
       wallet.expectCode(await wallet.present(interaction, heldCredential));
     });
 
-    for (const wire of DRAFT_VARIANTS) {
-      it(`after its expiry, with the parameter names of ${wire.name}`, async () => {
-        const { interaction, wallet } = await beginAuthorization('badge', issuer.wallet(wire));
+    for (const draft of DRAFT_VARIANTS) {
+      it(`after its expiry, with the parameter names of ${draft.name}`, async () => {
+        const { interaction, wallet } = await beginAuthorization('badge', issuer.wallet(draft));
         const steps = stepsOf(issuer.service.service.container.get(Store), issuer.id as TenantId);
         const stored = (await steps.authorization(interaction.authSession.split('.')[0] ?? ''))?.authorization;
         const storedInteraction = stored?.interaction;
         if (stored === undefined || storedInteraction?.pending === undefined) throw new Error('nothing is pending');
         const pending = { ...storedInteraction.pending, until: new Date() };
         await steps.commit({ authorization: advance(stored, { interaction: { ...storedInteraction, pending } }), uses: [] });
-        expectError(await wallet.present(interaction, heldCredential), wire.sessionError);
+        expectError(await wallet.present(interaction, heldCredential), draft.sessionError);
       });
     }
   });

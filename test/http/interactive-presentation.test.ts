@@ -208,8 +208,8 @@ describe('A presentation before an issuance', () => {
   it('may use the endpoint as its audience, as in the example of the current specification text', async () => {
     const { wallet, interaction } = await beginAuthorization();
     wallet.expectCode(await wallet.present(interaction, heldCredential, { aud: `ia:${wallet.endpoint}` }));
-    for (const wire of DRAFT_VARIANTS.filter((one) => one !== CURRENT_DRAFT)) {
-      const earlierRequest = await beginAuthorization('badge', issuer.wallet(wire));
+    for (const draft of DRAFT_VARIANTS.filter((one) => one !== CURRENT_DRAFT)) {
+      const earlierRequest = await beginAuthorization('badge', issuer.wallet(draft));
       expectError(
         await earlierRequest.wallet.present(earlierRequest.interaction, heldCredential, { aud: `iae:${wallet.endpoint}` }),
         'access_denied',
@@ -217,14 +217,14 @@ describe('A presentation before an issuance', () => {
     }
   });
 
-  for (const wire of DRAFT_VARIANTS) {
-    it(`is encrypted to a key of this request, with the parameter names of ${wire.name}`, async () => {
+  for (const draft of DRAFT_VARIANTS) {
+    it(`is encrypted to a key of this request, with the parameter names of ${draft.name}`, async () => {
       const [ownRequest, otherRequest] = [
-        await beginAuthorization('sealed', issuer.wallet(wire)),
-        await beginAuthorization('sealed', issuer.wallet(wire)),
+        await beginAuthorization('sealed', issuer.wallet(draft)),
+        await beginAuthorization('sealed', issuer.wallet(draft)),
       ];
       const { wallet, interaction } = ownRequest;
-      expect(interaction.request.response_mode).to.equal(`${wire.responseMode}.jwt`);
+      expect(interaction.request.response_mode).to.equal(`${draft.responseMode}.jwt`);
       expect(interaction.request.client_metadata.jwks).to.not.deep.equal(otherRequest.interaction.request.client_metadata.jwks);
       const plaintext = { vp_token: { card: [wallet.bind(interaction, heldCredential)] } };
       expectError(

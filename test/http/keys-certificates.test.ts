@@ -85,7 +85,7 @@ describe('The certificates of a key', () => {
         });
       }
 
-      it('replace those of the internal authority, and requests are signed with them', async () => {
+      it('replace those of the internal CA, and requests are signed with them', async () => {
         const id = `uploads-${member}`;
         await created('/key-chain', { id, usageType: 'access' });
         await created('/verifier/config', { id, dcql_query: QUERY, accessKeyChainId: id });

@@ -617,8 +617,8 @@ describe('quota of open session bytes', () => {
     try {
       const display = [{ name: 'Card', locale: 'en' }];
       await issuer.create('/issuer/config', { display, builtInAs: { walletInitiated: true } });
-      for (const wire of DRAFT_VARIANTS) {
-        const wallet = issuer.wallet(wire);
+      for (const draft of DRAFT_VARIANTS) {
+        const wallet = issuer.wallet(draft);
         const { uri } = await issuer.offer('visitor');
         const releaseBytes = await reserveAll(issuer.service, issuer.id);
         wallet.expectWebStep(await wallet.begin(uri, { scope: 'visitor' }));

@@ -66,9 +66,9 @@ export class InteractiveWallet extends RawWallet {
   /** Browser of the wallet's user. */
   readonly browser = new Browser();
 
-  constructor(service: TestService, tenant: string, wire: DraftVariant = CURRENT_DRAFT) {
+  constructor(service: TestService, tenant: string, draft: DraftVariant = CURRENT_DRAFT) {
     super(service, tenant);
-    this.draft = wire;
+    this.draft = draft;
   }
 
   get endpoint(): string {
@@ -288,8 +288,8 @@ export class Issuer {
     return issue(this.service, this, configurationId);
   }
 
-  wallet(wire: DraftVariant = CURRENT_DRAFT): InteractiveWallet {
-    return new InteractiveWallet(this.service, this.id, wire);
+  wallet(draft: DraftVariant = CURRENT_DRAFT): InteractiveWallet {
+    return new InteractiveWallet(this.service, this.id, draft);
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: sessions as they are shown

@@ -65,7 +65,7 @@ export function isNavigation(headers: {
   // HTTP libraries may append a value of their own to the header that a program sets.
   const modes = String(mode ?? '')
     .split(',')
-    .map((each) => each.trim());
+    .map((part) => part.trim());
   // The fetch of Node 20 overwrites the mode and leaves the destination, which no script in a browser can set.
   if (modes.includes('navigate') || destination === 'document') return true;
   return !parsePreferences(accept).some(({ value }) => ANY_TYPES.includes(value));

@@ -45,7 +45,7 @@ const issuance = resourceRoutes({
   tag,
   path: '/issuer/config',
   access: manage,
-  writes: { access: { ...manage, unrestricted: true } },
+  writeOverrides: { access: { ...manage, unrestricted: true } },
   view: IssuanceConfigurationView,
   get: GetIssuanceConfiguration,
   toView: async (configuration, { caller: { tenant } }) =>

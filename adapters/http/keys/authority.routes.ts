@@ -14,7 +14,7 @@ const common = {
   params: TenantPath.extend({ id: z.string().max(128).describe('Key identifier of the authority, hexadecimal') }),
 } as const;
 
-/** Public documents to which certificates of internal authorities point (RFC 5280). */
+/** Public documents to which certificates of internal CAs point (RFC 5280). */
 export const authorityRoutes = family({ authorityPublisher: AuthorityPublisher }, ({ authorityPublisher }) => [
   route({
     ...common,

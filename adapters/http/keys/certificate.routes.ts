@@ -47,7 +47,7 @@ function finder({ findCertificates }: UseCases) {
 
 type Find = ReturnType<typeof finder>;
 
-const showing = (find: Find) => async (input: CertificateInput) => {
+const readHandler = (find: Find) => async (input: CertificateInput) => {
   const { chain, view } = await find(input);
   return show(200, view, chain);
 };
@@ -83,7 +83,7 @@ function readRoutes({ findCertificates, settings }: UseCases, find: Find): Route
       summary: 'Read a certificate',
       params,
       responses: { 200: CertificateView },
-      handle: showing(find),
+      handle: readHandler(find),
     }),
   ];
 }
@@ -125,7 +125,7 @@ function writeRoutes({ createCertificate, updateKeyChain, deleteKeyChain }: UseC
       params,
       body: CertificateUpdate,
       example: { description: 'Signs diplomas' },
-      shows: showing(find),
+      shows: readHandler(find),
       responses: {
         200: withWarnings(CertificateView),
         409: 'A removed usage or internal authority is in use, or the key was rotated concurrently',

@@ -31,7 +31,7 @@ export function toCertificateView(chain: KeyChain, chains: readonly KeyChain[]) 
   const cert = viewOf(PlainCertificate, {
     ...chain,
     keyId: keyIdOf(chain, chains),
-    crt: certificates.map((each) => writePemCertificates([each])),
+    crt: certificates.map((certificate) => writePemCertificates([certificate])),
   });
   return viewOf(CertificateView, {
     ...cert,

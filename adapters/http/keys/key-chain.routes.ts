@@ -61,7 +61,7 @@ const chain = resourceRoutes({
   path: '/key-chain',
   exampleId: 'pid-signing',
   params,
-  writes: { access: writeAccess.access },
+  writeOverrides: { access: writeAccess.access },
   view: KeyChainView,
   get: GetKeyChain,
   toView: toKeyChainView,

@@ -19,7 +19,7 @@ const SWEEP_MS = 50;
 const BUSY = 0.8;
 
 /** Request from its admission to its response. */
-type Visit = { slot: Slot | undefined; readonly queueKey: string; elsewhere: number; isOver: boolean };
+type Visit = { slot: Slot | undefined; readonly queueKey: string; slotReleases: number; isOver: boolean };
 
 /** A waiting request drops its controller when its waiting ends, for the same reason as the waiters of `FairQueue`. */
 type WaitingRequest = { readonly since: number; ending: AbortController | undefined };
@@ -77,7 +77,7 @@ export class Admission extends RequestSlots {
     this.#leaveSlot(visit);
   }
 
-  /** Runs the work of a request, so that `elsewhere` finds the request. */
+  /** Runs the work of a request, so that `releaseSlotWhile` finds the request. */
   within<T>(response: Response, work: () => T): T {
     const visit = response.locals['visit'] as Visit | undefined;
     return visit === undefined ? work() : this.#visits.run(visit, work);
@@ -86,12 +86,12 @@ export class Admission extends RequestSlots {
   override async releaseSlotWhile<T>(work: () => Promise<T>): Promise<T> {
     const visit = this.#visits.getStore();
     if (visit === undefined || visit.isOver) return work();
-    if (++visit.elsewhere === 1) this.#leaveSlot(visit);
+    if (++visit.slotReleases === 1) this.#leaveSlot(visit);
     try {
       return await work();
     } finally {
       // Concurrent calls of one request end with the last of them.
-      if (--visit.elsewhere === 0) await this.#comeBack(visit);
+      if (--visit.slotReleases === 0) await this.#comeBack(visit);
     }
   }
 
@@ -144,7 +144,7 @@ export class Admission extends RequestSlots {
     this.#startSweeping();
     const slot = await admission;
     // The request was answered meanwhile, has a slot, or left its slot again.
-    if (visit.isOver || visit.slot !== undefined || visit.elsewhere > 0) this.#giveBack(slot);
+    if (visit.isOver || visit.slot !== undefined || visit.slotReleases > 0) this.#giveBack(slot);
     else visit.slot = slot;
   }
 
@@ -185,7 +185,7 @@ export class Admission extends RequestSlots {
 }
 
 function begin(queueKey: string, slot: Slot, response: Response): void {
-  const visit: Visit = { slot, queueKey, elsewhere: 0, isOver: false };
+  const visit: Visit = { slot, queueKey, slotReleases: 0, isOver: false };
   response.locals['visit'] = visit;
 }
 

@@ -33,7 +33,7 @@ const configuration = resourceRoutes({
   ...common,
   kind: 'registrar-configuration',
   path: '/registrar/config',
-  writes: { access: writeAccess.access },
+  writeOverrides: { access: writeAccess.access },
   view: RegistrarConfigurationView,
   get: GetRegistrarConfiguration,
   toView: async (resource, { caller }) => toRegistrarConfigurationView(resource, await caller.tenant.tenant()),

@@ -56,14 +56,14 @@ function toStatusListView(settings: ServiceSettings, tenantId: TenantId, list: S
 const params = object({ listId: z.string().max(128) });
 const common = { tag: 'Status lists', surface: 'admin', access: { anyOf: ['issuance:manage'] } } as const;
 /** All configurations share the lists. */
-const writes = { access: { ...common.access, unrestricted: true } } as const;
+const writeOverrides = { access: { ...common.access, unrestricted: true } } as const;
 
 const list = resourceRoutes({
   ...common,
   kind: 'status-list',
   path: '/status-lists',
   params,
-  writes,
+  writeOverrides,
   view: StatusListView,
   get: GetStatusList,
   toView: (resource, { caller, settings }) => toStatusListView(settings, caller.tenantId, resource),
@@ -98,7 +98,7 @@ export const statusListAdministrationRoutes = families(
   family({ deleteStatusList: DeleteStatusList }, ({ deleteStatusList }) => [
     route({
       ...common,
-      ...writes,
+      ...writeOverrides,
       method: 'delete',
       path: '/status-lists/:listId',
       operationId: 'deleteStatusList',

@@ -28,7 +28,7 @@ const common = { tag: 'Trust lists', surface: 'admin', access: { anyOf: ['issuan
 /** Certificates take most of the size. */
 const BODY_LIMIT = 512 * 1024;
 /** All configurations depend on the lists, and readers trust the listed entities under the issuing keys of the tenant. */
-const writes = { bodyLimit: BODY_LIMIT, access: { anyOf: ['issuance:manage'], unrestricted: true } } as const;
+const writeOverrides = { bodyLimit: BODY_LIMIT, access: { anyOf: ['issuance:manage'], unrestricted: true } } as const;
 const params = z.object({ id: z.string().max(128) });
 
 const ENTITIES = [
@@ -54,7 +54,7 @@ const list = resourceRoutes({
   path: '/trust-list',
   exampleId: 'universities',
   params,
-  writes,
+  writeOverrides,
   view: TrustListView,
   get: GetTrustList,
   toView: async (list, { caller: { tenant } }) => toTrustListView(list, await tenant.tenant(), await tenant.keyChains()),

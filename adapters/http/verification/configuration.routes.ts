@@ -33,7 +33,7 @@ const configuration = resourceRoutes({
   exampleId: 'name-check',
   params: z.object({ id: z.string().max(128) }),
   access: { anyOf: ['presentation:manage', 'presentation:request'] },
-  writes: { access: { anyOf: ['presentation:manage'] } },
+  writeOverrides: { access: { anyOf: ['presentation:manage'] } },
   view: PresentationConfigurationView,
   get: GetPresentationConfiguration,
   toView: async (resource, { caller }) => toConfigurationView(resource, await caller.tenant.tenant()),

@@ -45,7 +45,7 @@ const secret = resourceRoutes({
   ...common,
   kind: 'webhook-secret',
   path: '/webhook-secret',
-  writes: { access: writeAccess.access },
+  writeOverrides: { access: writeAccess.access },
   view: WebhookSecretView,
   get: GetWebhookSecret,
   toView: toWebhookSecretView,

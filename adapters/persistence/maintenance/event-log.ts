@@ -7,15 +7,15 @@ import type { Row } from '../statement.ts';
 export const EVENT_LEASE = `'hand-on-events'`;
 export const EVENT_CURSOR = `'session-events'`;
 
-/** Condition on a row `e` of `session_events`: it is behind the cursor, so it was not published yet. */
-export const UNSENT = `e.position > (select position from event_cursors where name = ${EVENT_CURSOR})`;
+/** Condition on a row `e` of `session_events`: its position is after the cursor, so it is not published yet. */
+export const UNPUBLISHED = `e.position > (select position from event_cursors where name = ${EVENT_CURSOR})`;
 
 export const MOVE_CURSOR = {
   name: 'move_event_cursor',
   text: `update event_cursors set position = $1, tenant = $2, session = $3, version = $4
     where name = ${EVENT_CURSOR} and position = $5 and tenant = $6 and session = $7 and version = $8`,
 };
-export const LEAVE_EVENTS = { name: 'leave_events', text: `delete from leases where name = ${EVENT_LEASE} and holder = $1` };
+export const RELEASE_EVENT_LEASE = { name: 'leave_events', text: `delete from leases where name = ${EVENT_LEASE} and holder = $1` };
 
 export const fieldsOf = ({ position, tenantId, sessionId, version }: RelayCursor) => [position, tenantId, sessionId, version] as const;
 
@@ -24,10 +24,10 @@ export function readBatch(rows: readonly Row[]): LogBatch | undefined {
   const [firstRow] = rows;
   if (firstRow === undefined) return undefined;
   const events = rows.filter((row) => row['session_id'] !== null).map(readEvent);
-  return { after: readPlace(firstRow, 'c'), events, isBehind: Boolean(firstRow['is_behind']) };
+  return { after: readCursor(firstRow, 'c'), events, needsRenumbering: Boolean(firstRow['needs_renumbering']) };
 }
 
-function readPlace(row: Row, prefix: 'c' | 'l'): RelayCursor {
+function readCursor(row: Row, prefix: 'c' | 'l'): RelayCursor {
   return {
     position: Number(row[`${prefix}_position`]),
     tenantId: String(row[`${prefix}_tenant`]),
@@ -44,6 +44,6 @@ function readEvent(row: Row): LoggedEvent {
     version: Number(row['version']),
     status: row['status'] as SessionStatus,
     at: new Date(Number(row['at'])),
-    cursor: readPlace(row, 'l'),
+    cursor: readCursor(row, 'l'),
   };
 }

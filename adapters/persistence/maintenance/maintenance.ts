@@ -12,7 +12,7 @@ import { type SqliteSql, STORE_TIME } from '../sqlite/sql.ts';
 import { listOf, namedStatement, type Statement } from '../statement.ts';
 import { keyOfFinding, STORED_TRUST_LISTS } from '../stored-trust-lists.ts';
 import { BatchSize } from './batch-size.ts';
-import { EVENT_CURSOR, EVENT_LEASE, fieldsOf, LEAVE_EVENTS, MOVE_CURSOR, readBatch } from './event-log.ts';
+import { EVENT_CURSOR, EVENT_LEASE, fieldsOf, MOVE_CURSOR, RELEASE_EVENT_LEASE, readBatch } from './event-log.ts';
 import { postgresExpiry, sqliteExpiry } from './expiry.ts';
 import { followedWallets, POSTGRES_FOLLOWED, SQLITE_FOLLOWED } from './followed-wallets.ts';
 import { issuedSubjects, POSTGRES_SUBJECTS, SQLITE_SUBJECTS } from './issued-subjects.ts';
@@ -355,7 +355,7 @@ const HOLD = namedStatement(
 const NEXT = namedStatement(
   'next_events',
   `select c.position as c_position, c.tenant as c_tenant, c.session as c_session, c.version as c_version,
-     0 as is_behind, e.position as l_position, e.tenant_id as l_tenant, e.session_id as l_session,
+     0 as needs_renumbering, e.position as l_position, e.tenant_id as l_tenant, e.session_id as l_session,
      e.version as l_version, e.tenant_id, e.session_id, e.version, e.status, e.at, s.kind
    from event_cursors c left join session_events e on e.position > c.position
    left join sessions s on s.tenant_id = e.tenant_id and s.id = e.session_id
@@ -377,7 +377,7 @@ function sqliteEventLog(sql: SqliteSql): EventLog {
     // SQLite stores the numbers with the rows, so they cannot fall behind.
     renumber: () => Promise.resolve(0),
     async releaseRelay(holder) {
-      await change(LEAVE_EVENTS, holder);
+      await change(RELEASE_EVENT_LEASE, holder);
     },
   };
 }

@@ -2,7 +2,7 @@ import type { EventLog } from '../../../application/ports/event-log.ts';
 import { postgresJobs } from '../job-sql.ts';
 import type { PostgresSql } from '../postgres/sql.ts';
 import { namedStatement } from '../statement.ts';
-import { EVENT_CURSOR, EVENT_LEASE, fieldsOf, LEAVE_EVENTS, MOVE_CURSOR, readBatch } from './event-log.ts';
+import { EVENT_CURSOR, EVENT_LEASE, fieldsOf, MOVE_CURSOR, RELEASE_EVENT_LEASE, readBatch } from './event-log.ts';
 import { PRESENT_MS } from './postgres-time.ts';
 
 /**
@@ -44,7 +44,7 @@ const NEXT = namedStatement(
          and b.version < e.version), 0) <= e.position
      order by e.position, e.tenant_id, e.session_id, e.version limit $3)
    select c.position as c_position, c.tenant as c_tenant, c.session as c_session, c.version as c_version,
-     greatest(c.position, (select max(position) from session_events)) >= ${UNUSED} as is_behind,
+     greatest(c.position, (select max(position) from session_events)) >= ${UNUSED} as needs_renumbering,
      l.position as l_position, l.tenant_id as l_tenant, l.session_id as l_session, l.version as l_version,
      f.tenant_id, f.session_id, f.version, f.status, f.at, s.kind
    from c left join l on true
@@ -90,7 +90,7 @@ export function postgresEventLog(sql: PostgresSql): EventLog {
       return changedRows;
     },
     async releaseRelay(holder) {
-      await change(LEAVE_EVENTS, holder);
+      await change(RELEASE_EVENT_LEASE, holder);
     },
   };
 }

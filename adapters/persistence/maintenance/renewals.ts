@@ -4,7 +4,7 @@ import { RENEWING_STATUSES } from '../../../domain/sessions/session.ts';
 import type { JobSql } from '../job-sql.ts';
 import { HIDDEN, readSession, withoutRequestOf } from '../rows/session-codec.ts';
 import { listOf, namedStatement, type Row } from '../statement.ts';
-import { UNSENT } from './event-log.ts';
+import { UNPUBLISHED } from './event-log.ts';
 
 /** Only the day of a time is kept (ARF 3.0 ISSU_35b): a time in milliseconds would link a credential to the session that issued it. */
 export const dayOf = (column: string) => `(${column}) - (${column}) % 86400000`;
@@ -69,7 +69,7 @@ function statementsFor(rows: RowsExpression) {
     ),
     countUnsent: namedStatement(
       'count_unsent_of_renewed',
-      `select count(*) as unsent from session_events e where ${inSessions(`where v.mode = 'full'`)} and ${UNSENT}`,
+      `select count(*) as unsent from session_events e where ${inSessions(`where v.mode = 'full'`)} and ${UNPUBLISHED}`,
     ),
     dropEvents: namedStatement('drop_events_of_renewed', `delete from session_events where ${inSessions(`where v.mode = 'full'`)}`),
   };

@@ -10,7 +10,7 @@ import { HIDDEN } from '../rows/session-codec.ts';
 import type { SqliteRun, SqliteSql } from '../sqlite/sql.ts';
 import { listOf, namedStatement, type Row, type Statement } from '../statement.ts';
 import { BatchSize } from './batch-size.ts';
-import { UNSENT } from './event-log.ts';
+import { UNPUBLISHED } from './event-log.ts';
 import { dayOf, IS_RENEWABLE, POSTGRES_ROWS, RENEWABLE_COLUMNS, renewals, SQLITE_ROWS } from './renewals.ts';
 
 type CleaningUp = Pick<Maintenance, 'cleanUpSessions'>;
@@ -97,7 +97,7 @@ const CLEAN_UP_POSTGRES = namedStatement(
        expires_at = ${dayOf('least(expires_at, $1)')} from p
      where p.mode <> 'full' and s.tenant_id = $2 and s.id = p.id)
    select count(*) filter (where mode = 'full') as removed, count(*) filter (where mode <> 'full') as anonymized,
-     (select count(*) from e where ${UNSENT}) as unsent
+     (select count(*) from e where ${UNPUBLISHED}) as unsent
    from p`,
 );
 /** Sessions with credentials that wallets may still renew, of tenants whose retention period is over. */
@@ -120,7 +120,7 @@ const drop = (table: string, key = 'session_id') =>
 const DROP_DEPENDENT_ROWS = ['grants', 'deferred_transactions', 'session_subjects'].map((table) => drop(table));
 const COUNT_UNSENT = namedStatement(
   'count_unsent_events',
-  `select count(*) as unsent from session_events e where (tenant_id, session_id) in ${SESSION_PAIRS} and ${UNSENT}`,
+  `select count(*) as unsent from session_events e where (tenant_id, session_id) in ${SESSION_PAIRS} and ${UNPUBLISHED}`,
 );
 const DROP_EVENTS = drop('session_events');
 const DROP_BATCHES = namedStatement(

@@ -34,7 +34,7 @@ async function main(args: readonly string[]): Promise<number> {
     const browserFetch = listening(fetch, onExchange);
     const { kind, uri } = await readLink(options.link, browserFetch);
     if (kind === 'offer' && options.misbehave !== undefined) throw new UsageError('--misbehave is for requests, and this is an offer');
-    const cards = await readCards(options.cards);
+    const cards = await readCards(options.credentialsFile);
     const wallet = new SimulatedWallet({ credentials: cards, exportableKeys: true, onExchange });
     return kind === 'offer' ? await collect(wallet, uri, options, browserFetch) : await answer(wallet, uri, options);
   } catch (error) {
@@ -57,23 +57,23 @@ async function collect(wallet: SimulatedWallet, uri: string, options: Options, b
   return received.credentials.length + later.length > 0 ? 0 : 1;
 }
 
-async function keep(received: readonly StoredCredential[], { cards }: Options): Promise<void> {
+async function keep(received: readonly StoredCredential[], { credentialsFile }: Options): Promise<void> {
   if (received.length === 0) return;
   // The newest credential comes first, so that it is selected; the file is read again, because another wallet may have written meanwhile.
-  await writeCards(cards, [...received.toReversed(), ...(await readCards(cards))]);
+  await writeCards(credentialsFile, [...received.toReversed(), ...(await readCards(credentialsFile))]);
   for (const card of received) console.log(`\n${cardInWords(card)}`);
-  console.log(`\nStored with its key in ${cards}`);
+  console.log(`\nStored with its key in ${credentialsFile}`);
 }
 
 async function accept(
   wallet: SimulatedWallet,
   offer: ReadOffer,
-  { isAgreed }: Options,
+  { consentsWithoutPrompt }: Options,
   browse: Fetch,
   txCode: string | undefined,
 ): Promise<Received> {
   if (offer.grant === 'pre_authorized_code') return wallet.accept(offer, txCode === undefined ? {} : { txCode });
-  if (isAgreed) {
+  if (consentsWithoutPrompt) {
     const authorization = await wallet.authorize(offer);
     return authorization.complete(await approveOnPage(authorization.url, browse));
   }
@@ -111,7 +111,7 @@ async function answer(wallet: SimulatedWallet, uri: string, options: Options): P
   console.log(requestInWords(request));
   const { misbehave } = options;
   if (!request.canBeAnswered && misbehave !== 'decline') {
-    console.error(`No credential in ${options.cards} matches: accept an offer first.`);
+    console.error(`No credential in ${options.credentialsFile} matches: accept an offer first.`);
     return 1;
   }
   if (misbehave !== undefined) console.log(`Misbehaving: ${MISBEHAVIOURS[misbehave].about}`);
@@ -144,8 +144,8 @@ async function promptForCode({ txCode }: ReadOffer): Promise<string | undefined>
   return (await promptUser('Transaction code: ')).trim();
 }
 
-async function confirm(what: string, { isAgreed }: Options): Promise<boolean> {
-  if (isAgreed) return true;
+async function confirm(what: string, { consentsWithoutPrompt }: Options): Promise<boolean> {
+  if (consentsWithoutPrompt) return true;
   if (!process.stdin.isTTY) throw new UsageError('there is no terminal for the consent prompt: use --yes');
   return /^y(es)?$/i.test((await promptUser(`${what} [y/N] `)).trim());
 }

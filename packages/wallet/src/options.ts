@@ -5,8 +5,8 @@ import { isMisbehaviour, MISBEHAVIOURS, type Misbehaviour } from './core/index.t
 
 export type Options = {
   readonly link: string;
-  readonly cards: string;
-  readonly isAgreed: boolean;
+  readonly credentialsFile: string;
+  readonly consentsWithoutPrompt: boolean;
   readonly isTracing: boolean;
   readonly txCode?: string;
   readonly misbehave?: Misbehaviour;
@@ -14,7 +14,7 @@ export type Options = {
 
 /** The command in the usage; `npx vidimus` sets it. */
 const CALL = process.env['VIDIMUS_USAGE'] ?? 'npm run wallet -- <link> [options]';
-const DEFAULT_CARDS = join(process.env['XDG_DATA_HOME'] ?? join(homedir(), '.local', 'share'), 'vidimus', 'wallet.json');
+const DEFAULT_CREDENTIALS_FILE = join(process.env['XDG_DATA_HOME'] ?? join(homedir(), '.local', 'share'), 'vidimus', 'wallet.json');
 
 export const USAGE = `usage: ${CALL}
 A test wallet: accepts offers, and answers presentation requests.
@@ -24,7 +24,7 @@ A test wallet: accepts offers, and answers presentation requests.
   --tx-code <code>         the transaction code that the issuer sent by another channel
   --yes                    consents to everything without a prompt, also on the page of an issuer of this service
   --misbehave <how>        sends an invalid response, which must be rejected (below)
-  --cards <file>           stores credentials with their keys in this file; default: ${DEFAULT_CARDS}
+  --cards <file>           stores credentials with their keys in this file; default: ${DEFAULT_CREDENTIALS_FILE}
   --trace                  prints each call with its response, including secrets
   --help                   prints this help
 
@@ -50,8 +50,8 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     throw new UsageError(`--misbehave is one of ${Object.keys(MISBEHAVIOURS).join(', ')}`);
   return {
     link,
-    cards: values.cards ?? DEFAULT_CARDS,
-    isAgreed: values.yes,
+    credentialsFile: values.cards ?? DEFAULT_CREDENTIALS_FILE,
+    consentsWithoutPrompt: values.yes,
     isTracing: values.trace,
     ...(values['tx-code'] !== undefined && { txCode: values['tx-code'] }),
     ...(misbehave !== undefined && { misbehave }),

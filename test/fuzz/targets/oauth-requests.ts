@@ -6,7 +6,7 @@ import { createChallenge, parseChallenge } from '../../../domain/oauth/challenge
 import { parseAssertion } from '../../../domain/oauth/client-assertion.ts';
 import { parseHandle } from '../../../domain/oauth/handle.ts';
 import { parseAnswer } from '../../../domain/oauth/interaction.ts';
-import { parseInteractionTypes } from '../../../domain/oauth/interaction-wire.ts';
+import { parseInteractionTypes } from '../../../domain/oauth/interaction-draft.ts';
 import { createRefreshToken, parseRefreshToken } from '../../../domain/oauth/refresh-token.ts';
 import { metadataAddresses, parseServerMetadata } from '../../../domain/oauth/server-metadata.ts';
 import { parseTokenRequest } from '../../../domain/oauth/token-request.ts';
@@ -59,7 +59,7 @@ function forms(input: Buffer): void {
   attempt(() => parseAuthorizationRequest(form, { issuer: AUDIENCE, configurations }));
   attempt(() => parseTokenRequest(form, 'chained' as never, 'https://issuer.example/acme'));
   attempt(() => parseInteractionTypes(form['interaction_types_supported']));
-  attempt(() => parseAnswer({ kind: 'web', isReturned: true } as never, form, 'challenge'));
+  attempt(() => parseAnswer({ kind: 'web', hasReturned: true } as never, form, 'challenge'));
   attempt(() => parseAssertion(form));
   parseTokenRequest(form, 'built-in', 'https://issuer.example/acme');
 }

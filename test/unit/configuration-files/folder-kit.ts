@@ -20,22 +20,22 @@ export type Folder = Readonly<Record<string, object | undefined>>;
 /** Returns the contents of a folder. `secrets` are the values that came from the environment. */
 export function contentsOf(folder: Folder, secrets: readonly string[] = []): FolderContents {
   const documents: FolderDocument[] = [];
-  const unread: FolderContents['unread'][number][] = [];
+  const invalidFiles: FolderContents['invalidFiles'][number][] = [];
   for (const [file, value] of Object.entries(folder).sort(([left], [right]) => (left < right ? -1 : 1))) {
     const [tenant = '', ...path] = file.split('/');
     const location = locationOf(path.join('/'));
     if (location === undefined) throw new Error(`no document belongs to ${file}`);
     const document = { file, tenant, kind: location.kind, name: location.kind === 'tenant' ? tenant : location.name };
-    if (value === undefined) unread.push(document);
+    if (value === undefined) invalidFiles.push(document);
     else documents.push({ ...document, value: value as JsonObject, unfilled: [] });
   }
   return {
     documents,
-    unread,
-    tenants: [...new Set([...documents, ...unread].map(({ tenant }) => tenant))],
-    faults: unread.map(({ file }) => ({ file, path: '', message: 'cannot be read' })),
+    invalidFiles,
+    tenants: [...new Set([...documents, ...invalidFiles].map(({ tenant }) => tenant))],
+    faults: invalidFiles.map(({ file }) => ({ file, path: '', message: 'cannot be read' })),
     redact: (message) => secrets.reduce((text, secret) => text.replaceAll(secret, '***'), message),
-    asWritten: (text) => text,
+    withPlaceholders: (text) => text,
   };
 }
 

@@ -245,8 +245,8 @@ describe('placeholders in configuration files', () => {
   });
 
   it('map replaced texts to their original form', () => {
-    const { texts } = fillPlaceholders([`${placeholder('A')}-x`, 'plain', placeholder('C:default')], { A: 'key' }, []);
-    expect([...texts]).to.deep.equal([
+    const { originalTexts } = fillPlaceholders([`${placeholder('A')}-x`, 'plain', placeholder('C:default')], { A: 'key' }, []);
+    expect([...originalTexts]).to.deep.equal([
       ['key-x', `${placeholder('A')}-x`],
       ['default', placeholder('C:default')],
     ]);

@@ -67,7 +67,7 @@ export async function aFactory(algorithm: SigningAlgorithm = 'ES256', country?: 
     usages: ['signing'],
     subjectName: 'Acme',
     publicUrl: 'https://issuer.example',
-    holder: NO_ORGANIZATION,
+    certificateSubject: NO_ORGANIZATION,
     algorithm,
     ...(country !== undefined && { country }),
   });

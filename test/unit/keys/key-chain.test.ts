@@ -153,7 +153,7 @@ describe('makeKeyChain', () => {
     usages: ['signing'],
     subjectName: 'Acme',
     publicUrl: 'https://issuer.example',
-    holder: NO_ORGANIZATION,
+    certificateSubject: NO_ORGANIZATION,
   } as const;
 
   for (const algorithm of SIGNING_ALGORITHMS) {
@@ -184,8 +184,8 @@ describe('makeKeyChain', () => {
   });
 
   it('creates certificates without warnings, and warns about incomplete imported ones', async () => {
-    const holder = { organizationIdentifier: 'VATDE-123456789', contact: 'mailto:trust@acme.example' };
-    const explicit = { ...parameters, holder, organization: 'Acme', country: 'DE' };
+    const certificateSubject = { organizationIdentifier: 'VATDE-123456789', contact: 'mailto:trust@acme.example' };
+    const explicit = { ...parameters, certificateSubject, organization: 'Acme', country: 'DE' };
     const problemsOf = ({ root: _root, ...chain }: KeyChain, certificates: readonly string[]) =>
       findKeyChainProblems({ ...chain, active: { ...chain.active, certificates } }, null);
     const signing = await createKeyChain(ports, explicit);

@@ -194,8 +194,8 @@ describe('request admission', () => {
 
   for (const { situation, work, free } of [
     { situation: 'is answered', work: undefined, free: ['g1', 'h1'] },
-    { situation: 'works elsewhere again', work: new Promise(() => {}), free: ['g1', 'h1'] },
-    { situation: 'did other work elsewhere', work: Promise.resolve(), free: ['g1'] },
+    { situation: 'releases its slot again', work: new Promise(() => {}), free: ['g1', 'h1'] },
+    { situation: 'released its slot again and needs one again', work: Promise.resolve(), free: ['g1'] },
   ]) {
     it(`leaves ${free.length} of 2 slots to others when a request ${situation} while it waits to return`, async () => {
       const { admission, admitted, enter } = createAdmission();

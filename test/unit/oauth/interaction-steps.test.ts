@@ -36,7 +36,7 @@ describe('BeginInteraction', () => {
     expect(step.request).to.include({ response_mode: 'ia_post', nonce: pending?.kind === 'presentation' && pending.nonce });
     expect(authorization).to.deep.include({ stage: 'interacting', version: 1, session: null });
     expect(authorization?.handles).to.deep.equal({ auth_session: hashSecret(parseHandle(step.authSession)?.secret ?? '') });
-    expect(authorization?.interaction).to.deep.include({ wire: 'ia', provesKey: true, presented: [], done: [] });
+    expect(authorization?.interaction).to.deep.include({ draft: 'ia', provesKey: true, presented: [], done: [] });
   });
 
   it('sends the user to the web page first, and sends no page address to the wallet', async () => {
@@ -237,7 +237,7 @@ describe('ContinueInteraction', () => {
 
     it('continues for the wallet that began, and ends with a code after the last step', async () => {
       const { step, back } = await returnParameters();
-      expect((await wallet.storedAuthorization(step))?.interaction?.pending).to.include({ isReturned: true });
+      expect((await wallet.storedAuthorization(step))?.interaction?.pending).to.include({ hasReturned: true });
       const second = parseStep(await wallet.continueInteraction(back));
       const { parameters: submission } = await wallet.returnFromPage(await wallet.visitPage(second));
       expect((await wallet.storedAuthorization(step))?.stage).to.equal('done');

@@ -12,19 +12,19 @@ import {
   webStepUrl,
   withoutPending,
 } from '../../../domain/oauth/interaction.ts';
-import { parseDecrypted, parsePresentation, presentationParameters } from '../../../domain/oauth/interaction-presentation.ts';
 import {
   audiencesOf,
-  chooseWire,
+  chooseDraft,
   codeResponse,
+  type InteractionDraft,
   type InteractionKind,
-  type InteractionWire,
   interactionResponse,
   parseInteractionTypes,
   responseModeOf,
   sessionFailure,
   supportsWeb,
-} from '../../../domain/oauth/interaction-wire.ts';
+} from '../../../domain/oauth/interaction-draft.ts';
+import { parseDecrypted, parsePresentation, presentationParameters } from '../../../domain/oauth/interaction-presentation.ts';
 import type { InteractiveAction } from '../../../domain/oauth/interactive-action.ts';
 import { resultOrFailureCode as outcome } from '../../support/failures.ts';
 import { CODE_VERIFIER } from '../../support/raw-wallet.ts';
@@ -46,10 +46,10 @@ const visit = (url: string, callbackUrl?: string): InteractiveAction => ({
 const since = new Date('2026-06-01T12:00:00Z');
 const until = new Date('2026-06-01T12:05:00Z');
 const PRESENTATION: PendingPresentation = { kind: 'presentation', configurationId: 'check', since, until, nonce: 'n', dcqlQuery: {} };
-const WEB: PendingWebStep = { kind: 'web', since, until, pageHandle: 'id.secret', isReturned: true };
+const WEB: PendingWebStep = { kind: 'web', since, until, pageHandle: 'id.secret', hasReturned: true };
 
 function startedInteraction(actions: readonly InteractiveAction[], pending?: Interaction['pending']): Interaction {
-  const interaction = startInteraction({ wire: 'ia', provesKey: false, actions });
+  const interaction = startInteraction({ draft: 'ia', provesKey: false, actions });
   return pending === undefined ? interaction : { ...interaction, pending };
 }
 
@@ -124,7 +124,7 @@ describe('presentation request of an interactive authorization', () => {
 });
 
 describe('response within an interactive authorization', () => {
-  const forged = { ...WEB, isReturned: false };
+  const forged = { ...WEB, hasReturned: false };
   // biome-ignore format: a table
   const cases: [string, PendingPresentation | PendingWebStep, Record<string, string>, string | undefined, string][] = [
     ['a presentation', PRESENTATION, { openid4vp_response: '{}' }, undefined, 'presentation'],
@@ -216,7 +216,7 @@ describe('page of an interactive authorization', () => {
 
 const IA = 'urn:openid:dcp:ia:';
 const IAE = 'urn:openid:dcp:iae:';
-const WIRES: readonly InteractionWire[] = ['ia', 'iae', 'plain'];
+const DRAFTS: readonly InteractionDraft[] = ['ia', 'iae', 'plain'];
 
 describe('interaction types of a wallet', () => {
   // biome-ignore format: a table
@@ -254,13 +254,13 @@ describe('interaction types of a wallet', () => {
   ];
   for (const [description, types, required, expected] of choices) {
     it(`select ${description}`, () => {
-      expect(outcome(() => chooseWire(parseInteractionTypes(types), required))).to.equal(expected);
+      expect(outcome(() => chooseDraft(parseInteractionTypes(types), required))).to.equal(expected);
     });
   }
 
   it('are reported with the names of the wallet if they are missing', () => {
     const types = parseInteractionTypes('redirect_to_web');
-    expect(() => chooseWire(types, ['presentation', 'web'])).to.throw(/supports openid4vp_presentation$/);
+    expect(() => chooseDraft(types, ['presentation', 'web'])).to.throw(/supports openid4vp_presentation$/);
   });
 
   it('include the web page by any of its names', () => {
@@ -273,7 +273,7 @@ describe('interaction types of a wallet', () => {
 
 describe('drafts of interactive authorization', () => {
   it('name audiences by the origin, the current one also by the endpoint', () => {
-    expect(WIRES.map((wire) => audiencesOf(wire, ENDPOINT))).to.deep.equal([
+    expect(DRAFTS.map((draft) => audiencesOf(draft, ENDPOINT))).to.deep.equal([
       ['ia:https://issuer.example', `ia:${ENDPOINT}`],
       ['iae:https://issuer.example'],
       ['iae:https://issuer.example'],
@@ -282,21 +282,21 @@ describe('drafts of interactive authorization', () => {
   });
 
   it('name response modes', () => {
-    const modes = WIRES.map((wire) => [responseModeOf(wire, false), responseModeOf(wire, true)]);
+    const modes = DRAFTS.map((draft) => [responseModeOf(draft, false), responseModeOf(draft, true)]);
     const olderModes = ['iae_post', 'iae_post.jwt'];
     expect(modes).to.deep.equal([['ia_post', 'ia_post.jwt'], olderModes, olderModes]);
   });
 
   it('name a session that is no longer valid', () => {
-    expect(WIRES.map((wire) => sessionFailure(wire).code)).to.deep.equal(['invalid_session', 'invalid_request', 'invalid_request']);
+    expect(DRAFTS.map((draft) => sessionFailure(draft).code)).to.deep.equal(['invalid_session', 'invalid_request', 'invalid_request']);
     expect(sessionFailure().code).to.equal('invalid_session');
   });
 
   it('start with a request', () => {
-    const interactionRequest = (wire: InteractionWire) => interactionResponse(wire, 'web', 'a.b', { request_uri: 'urn:x' });
+    const interactionRequest = (draft: InteractionDraft) => interactionResponse(draft, 'web', 'a.b', { request_uri: 'urn:x' });
     const expected = { auth_session: 'a.b', request_uri: 'urn:x' };
     const status = 'require_interaction';
-    expect(WIRES.map(interactionRequest)).to.deep.equal([
+    expect(DRAFTS.map(interactionRequest)).to.deep.equal([
       { status: 401, body: { error: 'insufficient_authorization', interaction_type_required: `${IA}auth_via_web`, ...expected } },
       { status: 200, body: { status, type: `${IAE}redirect_to_web`, ...expected } },
       { status: 200, body: { status, type: 'redirect_to_web', ...expected } },
@@ -305,7 +305,7 @@ describe('drafts of interactive authorization', () => {
 
   it('return the code', () => {
     const olderModes = { status: 200, body: { status: 'ok', code: 'c' } };
-    expect(WIRES.map((wire) => codeResponse(wire, 'c'))).to.deep.equal([
+    expect(DRAFTS.map((draft) => codeResponse(draft, 'c'))).to.deep.equal([
       { status: 200, body: { authorization_code: 'c' } },
       olderModes,
       olderModes,

@@ -18,7 +18,7 @@ import {
 } from '../../../domain/issuance/issuance-configuration.ts';
 import type { Authorization } from '../../../domain/oauth/authorization.ts';
 import { parseHandle } from '../../../domain/oauth/handle.ts';
-import type { WireResponse } from '../../../domain/oauth/interaction-wire.ts';
+import type { InteractionResponse } from '../../../domain/oauth/interaction-draft.ts';
 import { Failure } from '../../../domain/shared/failure.ts';
 import type { Profile } from '../../../domain/shared/finding.ts';
 import type { SessionId } from '../../../domain/shared/ids.ts';
@@ -187,13 +187,13 @@ export class InteractiveWallet extends Wallet {
   /** Cookies of its browser. */
   readonly browserSecrets = new Map<string, string>();
 
-  send(form: Form, overrides: Partial<OAuthRequest> = {}): Promise<WireResponse> {
+  send(form: Form, overrides: Partial<OAuthRequest> = {}): Promise<InteractionResponse> {
     const fields = Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined);
     const request = this.createOAuthRequest('interactive-authorization', Object.fromEntries(fields), overrides);
     return this.world.interactiveAuthorization.execute(this.tenantId, request);
   }
 
-  beginInteraction(scope: string, form: Form = {}, overrides: Partial<OAuthRequest> = {}): Promise<WireResponse> {
+  beginInteraction(scope: string, form: Form = {}, overrides: Partial<OAuthRequest> = {}): Promise<InteractionResponse> {
     const supportedTypes = `${PRESENTATION},${WEB}`;
     return this.send({ ...AUTHORIZATION_REQUEST, scope, interaction_types_supported: supportedTypes, ...form }, overrides);
   }
@@ -221,7 +221,7 @@ export class InteractiveWallet extends Wallet {
     return { card: [present(this.world, { request: presentationRequest } as unknown as FetchedRequest, changes)] };
   }
 
-  sendPresentation(step: InteractionStep, changes: PresentationChanges = {}): Promise<WireResponse> {
+  sendPresentation(step: InteractionStep, changes: PresentationChanges = {}): Promise<InteractionResponse> {
     const response = JSON.stringify({ vp_token: this.vpToken(step, changes) });
     return this.continueInteraction(step, { openid4vp_response: response });
   }
@@ -256,7 +256,7 @@ export class InteractiveWallet extends Wallet {
   }
 }
 
-export function parseStep({ body }: WireResponse): InteractionStep {
+export function parseStep({ body }: InteractionResponse): InteractionStep {
   const authSession = String(body['auth_session']);
   return {
     id: parseHandle(authSession)?.id ?? '',
@@ -267,7 +267,7 @@ export function parseStep({ body }: WireResponse): InteractionStep {
 }
 
 /** Returns the authorization code of a successful interactive authorization. */
-export function authorizationCodeOf({ body }: WireResponse): string {
+export function authorizationCodeOf({ body }: InteractionResponse): string {
   const { authorization_code: code, ...rest } = body;
   if (typeof code !== 'string' || Object.keys(rest).length > 0) throw new Error('this is no code');
   return code;

@@ -3,10 +3,14 @@ import sinon from 'sinon';
 import { BatchSize } from '../../../adapters/persistence/maintenance/batch-size.ts';
 import { sqliteExpiry } from '../../../adapters/persistence/maintenance/expiry.ts';
 import { WriteCheck } from '../../../adapters/persistence/opening/write-check.ts';
+import { authorizationFields, readAuthorization } from '../../../adapters/persistence/rows/authorization-codec.ts';
 import { decodeDocument, encodeDocument } from '../../../adapters/persistence/rows/document-codec.ts';
 import type { SqliteSql } from '../../../adapters/persistence/sqlite/sql.ts';
 import type { Statement } from '../../../adapters/persistence/statement.ts';
+import type { Cipher } from '../../../application/ports/cipher.ts';
 import { StoreUnavailableError, StoreUnwritableError } from '../../../application/ports/store.ts';
+import type { Authorization } from '../../../domain/oauth/authorization.ts';
+import { startInteraction } from '../../../domain/oauth/interaction.ts';
 
 describe('BatchSize', () => {
   it('decreases while rows are slow and increases while they are fast, within its limits', async () => {
@@ -89,6 +93,22 @@ describe('stored documents', () => {
       expect(roundTrip({ claims, at: new Date(1) })).to.deep.equal({ claims, at: new Date(1) });
     });
   }
+
+  it('of interactive authorizations have the property names of earlier releases', () => {
+    const cipher = { seal: (text: string) => text, open: (text: string) => Buffer.from(text) } as unknown as Cipher;
+    const pending = { kind: 'web', since: new Date(1), until: new Date(2), pageHandle: 'id.secret', hasReturned: true } as const;
+    const interaction = { ...startInteraction({ draft: 'ia', provesKey: false, actions: [] }), pending };
+    const authorization = { id: 'a', version: 1, expiresAt: new Date(3), interaction } as Authorization;
+    const [id, version, document, expiresAt] = authorizationFields(cipher, 'acme', authorization);
+    expect(JSON.parse(document as string).interaction)
+      .to.include({ wire: 'ia' })
+      .and.not.to.have.property('draft');
+    expect(JSON.parse(document as string).interaction.pending)
+      .to.include({ isReturned: true })
+      .and.not.to.have.property('hasReturned');
+    const row = { tenant_id: 'acme', id, version, document, expires_at: expiresAt };
+    expect(readAuthorization(cipher, row)).to.deep.equal(authorization);
+  });
 
   it('of earlier releases can be read', () => {
     const olderEncoding = '{"at":{"\\u0001date":1000},"ended":{"\\u0001date":null},"claims":{"\\u0001x":1}}';

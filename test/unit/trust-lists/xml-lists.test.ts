@@ -352,11 +352,13 @@ describe('cost of a trusted list in XML', () => {
     expect(outcome(large)).to.equal('signature');
   });
 
-  it('is limited in the size of SignedInfo, and in the transforms of a reference', () => {
+  it('is limited in the size of SignedInfo, in the references and in the transforms of a reference', () => {
     const wideDocument = signXml(xmlList(), operator).replace('</SignedInfo>', `${'<x/>'.repeat(200)}</SignedInfo>`);
     expect(outcome(wideDocument)).to.equal('malformed: SignedInfo is too large');
     const longSignature = signXml(xmlList(), operator).replace('</SignedInfo>', `${' '.repeat(300_000)}</SignedInfo>`);
     expect(outcome(longSignature)).to.equal('malformed: SignedInfo is too large');
+    const threeReferences = signXml(xmlList(), operator).replace(/<Reference [\s\S]*<\/Reference>/, (reference) => reference.repeat(3));
+    expect(outcome(threeReferences)).to.equal('malformed: SignedInfo has more than 2 references');
     const transforms = Array.from({ length: 5 }, () => 'http://www.w3.org/2001/10/xml-exc-c14n#');
     expect(outcome(signXml(xmlList(), operator, { transforms }))).to.equal('malformed: Transforms is repeated or has too many steps');
   });

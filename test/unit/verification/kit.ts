@@ -266,7 +266,7 @@ export class World {
       usages,
       subjectName: `${tenantId} ${id}`,
       publicUrl: 'https://vidimus.example',
-      holder: NO_ORGANIZATION,
+      certificateSubject: NO_ORGANIZATION,
     };
     const key = JSON.stringify([parameters, this.clock.time]);
     const number = this.#chains.get(key) ?? 0;

@@ -18,12 +18,12 @@ export const made = signal<readonly RecordedCall[]>([]);
 
 export function note(asked: RecordedCall): void {
   const call = { ...asked, address: withoutSecrets(asked.address) };
-  const others = made.value.filter((one) => call.method !== 'GET' || !isSame(one, call));
+  const others = made.value.filter((recordedCall) => call.method !== 'GET' || !isSame(recordedCall, call));
   made.value = [{ ...call, body: masked(call.body) }, ...others].slice(0, MOST);
 }
 
-const isSame = (one: RecordedCall, other: RecordedCall) =>
-  one.method === other.method && one.address === other.address && one.status === other.status;
+const isSame = (call: RecordedCall, otherCall: RecordedCall) =>
+  call.method === otherCall.method && call.address === otherCall.address && call.status === otherCall.status;
 
 function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked);

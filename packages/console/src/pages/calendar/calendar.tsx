@@ -45,7 +45,7 @@ function Tenants({ identity }: Pick<PageProps, 'identity'>) {
   if (value === undefined) return <p aria-busy="true">Reading the tenants</p>;
   const ending = value
     .flatMap(({ endsAt, ...tenant }) => (endsAt === null ? [] : [{ ...tenant, endsAt }]))
-    .sort((one, other) => one.endsAt.localeCompare(other.endsAt));
+    .sort((tenant, otherTenant) => tenant.endsAt.localeCompare(otherTenant.endsAt));
   if (ending.length === 0)
     return (
       <p class="empty">

@@ -21,10 +21,10 @@ function luminance(colour: readonly [number, number, number]): number {
 }
 
 /** WCAG 2.2, contrast ratio, from 1 to 21. */
-export function contrast(one: string, other: string): number | undefined {
-  const [a, b] = [channels(one), channels(other)];
+export function contrast(colour: string, otherColour: string): number | undefined {
+  const [a, b] = [channels(colour), channels(otherColour)];
   if (a === undefined || b === undefined) return undefined;
-  const [low = 0, high = 0] = [luminance(a), luminance(b)].sort((left, right) => left - right);
+  const [low = 0, high = 0] = [luminance(a), luminance(b)].sort((value, otherValue) => value - otherValue);
   return (high + 0.05) / (low + 0.05);
 }
 

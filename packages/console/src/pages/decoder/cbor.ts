@@ -34,7 +34,7 @@ export function readCbor(bytes: Uint8Array): Item {
         : itemOf(content as Cbor, depth + 1);
       return { kind: 'tag', tag, item };
     }
-    if (Array.isArray(value)) return { kind: 'array', items: value.map((each: Cbor) => itemOf(each, depth + 1)) };
+    if (Array.isArray(value)) return { kind: 'array', items: value.map((element: Cbor) => itemOf(element, depth + 1)) };
     return plain(String(value));
   };
   return itemOf(decodeCbor(bytes), 0);
@@ -51,7 +51,7 @@ export function diagnose(item: Item, indent = ''): string {
   const inner = `${indent}  `;
   const lines =
     item.kind === 'array'
-      ? item.items.map((each) => diagnose(each, inner))
+      ? item.items.map((element) => diagnose(element, inner))
       : item.entries.map(([key, value]) => `${diagnose(key, inner)}: ${diagnose(value, inner)}`);
   const [open, close] = item.kind === 'array' ? '[]' : '{}';
   if (lines.length === 0) return `${open}${close}`;

@@ -30,7 +30,7 @@ export function readToken(text: string): Recognised | undefined {
   if (disclosed.length === 0) return { sentence: `${kindOf(header)}${timeOf(payload)}`, parts: shown };
   const binding = disclosed.at(-1) ?? '';
   const isBound = binding.split('.').length === 3;
-  const disclosures = disclosed.filter((each) => each !== '' && !each.includes('.')).map(disclosureOf);
+  const disclosures = disclosed.filter((disclosure) => disclosure !== '' && !disclosure.includes('.')).map(disclosureOf);
   const count = `${disclosures.length} ${disclosures.length === 1 ? 'claim' : 'claims'} disclosed`;
   const type = typeof payload['vct'] === 'string' ? ` of type ${payload['vct']}` : '';
   return {

@@ -66,7 +66,7 @@ export class Play {
   scan({ id, link }: PlayStep): Promise<void> {
     return handset.scan(link, async (misbehaviour) => {
       if (misbehaviour !== undefined)
-        this.requests.value = this.requests.value.map((one) => (one.id === id ? { ...one, misbehaviour } : one));
+        this.requests.value = this.requests.value.map((request) => (request.id === id ? { ...request, misbehaviour } : request));
       await this.look();
     });
   }

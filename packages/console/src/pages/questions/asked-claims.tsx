@@ -18,7 +18,7 @@ export function AskedCredentials({ draft, kinds, unread }: Props) {
   const add = (event: SubmitEvent) => {
     event.preventDefault();
     const key = String(new FormData(event.currentTarget as HTMLFormElement).get('kind'));
-    const kind = kinds.find((one) => one.key === key);
+    const kind = kinds.find((candidate) => candidate.key === key);
     if (kind === undefined) return;
     const taken = new Set(asked.map(({ id }) => id));
     const base = key.replace(/^of [^/]*\/|^\w+ /, '').replaceAll(/[^A-Za-z0-9_-]/g, '-');
@@ -29,8 +29,14 @@ export function AskedCredentials({ draft, kinds, unread }: Props) {
   return (
     <section class="card" aria-labelledby="asked">
       <h2 id="asked">What it asks for</h2>
-      {asked.map((one, index) => (
-        <OneAsked key={`${index} ${one.types.join()}`} draft={draft} index={index} kind={kindOf(one, kinds)} title={one.id} />
+      {asked.map((credential, index) => (
+        <OneAsked
+          key={`${index} ${credential.types.join()}`}
+          draft={draft}
+          index={index}
+          kind={kindOf(credential, kinds)}
+          title={credential.id}
+        />
       ))}
       <form class="adders" onSubmit={add}>
         <label>

@@ -27,7 +27,9 @@ export async function dryRun(pasted: string, draft: unknown): Promise<Outcome> {
   const type = String(at(whole, 'vct') ?? '');
   return {
     type,
-    disclosed: [...disclosures.values()].flatMap((one) => (Array.isArray(one) && one.length === 3 ? [String(one[1])] : [])),
+    disclosed: [...disclosures.values()].flatMap((disclosure) =>
+      Array.isArray(disclosure) && disclosure.length === 3 ? [String(disclosure[1])] : [],
+    ),
     answers: askedOf(draft)
       .filter(({ format, types }) => format === 'dc+sd-jwt' && types.includes(type))
       .map((asked) => answerOf(asked, whole)),

@@ -89,7 +89,7 @@ export function knownClaim(path: readonly string[], format: string): KnownClaim 
 export function sentenceOf(draft: unknown, kinds: readonly Kind[]): string {
   const asked = askedOf(draft);
   if (asked.length === 0) return 'Asks for nothing yet.';
-  return asked.map((one) => `Asks for ${partOf(one, kinds)}.`).join(' ');
+  return asked.map((credential) => `Asks for ${partOf(credential, kinds)}.`).join(' ');
 }
 
 function partOf(asked: RequestedCredential, kinds: readonly Kind[]): string {

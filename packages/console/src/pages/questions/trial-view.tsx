@@ -8,8 +8,8 @@ const FORMATS: Readonly<Record<string, string>> = { 'dc+sd-jwt': 'an SD-JWT VC',
 export function TrialView({ trial: { presentations, missing, untried } }: { readonly trial: Trial }) {
   return (
     <>
-      {presentations.map((one, index) => (
-        <Tried key={index} presentation={one} />
+      {presentations.map((presentation, index) => (
+        <Tried key={index} presentation={presentation} />
       ))}
       {missing.length > 0 && <p>The question as a whole would still lack {inWords(missing)}.</p>}
       <p class="fine">

@@ -27,13 +27,13 @@ export type Row = {
 const STATUSES = ['completed', 'failed', 'expired', 'active', 'fetched'] as const;
 
 export function rowsOf(outcomes: SessionRates['outcomes']): readonly Row[] {
-  const statuses = STATUSES.filter((status) => outcomes.some((one) => one.status === status));
+  const statuses = STATUSES.filter((status) => outcomes.some((outcome) => outcome.status === status));
   return (['issuance', 'verification'] as const).flatMap((kind) => {
-    const own = outcomes.filter((one) => one.kind === kind);
+    const own = outcomes.filter((outcome) => outcome.kind === kind);
     const total = own.reduce((sum, { count }) => sum + count, 0);
     if (total === 0) return [];
     const counts = statuses.map((status) => {
-      const count = own.find((one) => one.status === status)?.count ?? 0;
+      const count = own.find((outcome) => outcome.status === status)?.count ?? 0;
       return { status, count, share: Math.round((count / total) * 100) };
     });
     return [{ kind, total, counts }];

@@ -21,17 +21,17 @@ export function Deferred({ identity, state: { deferred, fault, again: readAgain 
     <section class="card" aria-labelledby="deferred">
       <h2 id="deferred">Waits for you</h2>
       <p class="fine">The wallet comes back by itself. What nobody decides until its end is told to it as a refusal.</p>
-      {pending.map((one) => (
-        <div key={one.transactionId} class="waiting">
+      {pending.map((transaction) => (
+        <div key={transaction.transactionId} class="waiting">
           <p>
-            <strong>{one.credentialConfigurationId}</strong>{' '}
+            <strong>{transaction.credentialConfigurationId}</strong>{' '}
             <span class="fine">
-              {keysOf(one)}, ends <Time at={one.expiresAt} />
+              {keysOf(transaction)}, ends <Time at={transaction.expiresAt} />
             </span>
           </p>
           <div class="filters">
-            <Complete identity={identity} transaction={one} done={done} />
-            <Fail identity={identity} transaction={one} done={done} />
+            <Complete identity={identity} transaction={transaction} done={done} />
+            <Fail identity={identity} transaction={transaction} done={done} />
           </div>
         </div>
       ))}

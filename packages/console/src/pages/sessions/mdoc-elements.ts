@@ -23,7 +23,7 @@ const MAX_DEPTH = 20;
 export function presentedMdocs({ offer, credentials = [] }: Pick<SessionRecord, 'offer' | 'credentials'>): PresentedMdoc[] {
   const queries = at(offer, 'dcql_query', 'credentials');
   return credentials.flatMap(({ id, values }) => {
-    const query = Array.isArray(queries) ? queries.find((one) => at(one, 'id') === id) : undefined;
+    const query = Array.isArray(queries) ? queries.find((candidate) => at(candidate, 'id') === id) : undefined;
     if (at(query, 'format') !== 'mso_mdoc' || values === undefined) return [];
     const docType = String(at(query, 'meta', 'doctype_value') ?? '');
     const all: readonly unknown[] = Array.isArray(values) ? values : [values];

@@ -3,15 +3,15 @@ type Members = Readonly<Record<string, unknown>>;
 /** A DCQL query (OpenID4VP 1.0 section 6) as one says it, a sentence for each credential. */
 export function queryInWords(query: unknown): readonly string[] {
   const { credentials, credential_sets: sets } = membersOf(query);
-  const sentences = listOf(credentials).map((one) => credentialInWords(membersOf(one)));
-  return [...sentences, ...listOf(sets).map((one) => setInWords(membersOf(one)))];
+  const sentences = listOf(credentials).map((credential) => credentialInWords(membersOf(credential)));
+  return [...sentences, ...listOf(sets).map((set) => setInWords(membersOf(set)))];
 }
 
 function credentialInWords({ id, format, meta, claims, claim_sets, multiple }: Members): string {
   const { vct_values: types, doctype_value: documentType } = membersOf(meta);
   const kinds = listOf(types ?? (documentType === undefined ? [] : [documentType])).map(String);
   const kind = kinds.length === 0 ? String(format) : kinds.join(' or ');
-  const named = listOf(claims).map((one) => claimInWords(membersOf(one)));
+  const named = listOf(claims).map((claim) => claimInWords(membersOf(claim)));
   const what = named.length === 0 ? 'no more than that it is held' : joined(named);
   const several = multiple === true ? ', of every card that fits' : '';
   const chosen = listOf(claim_sets).length > 0 ? ', or a part of them that will do' : '';

@@ -104,7 +104,7 @@ function timed(session: SessionRecord, deferred: readonly DeferredRecord[]): Ste
       record: { Notification: told },
     })),
   ];
-  return steps.sort((one, other) => one.at.localeCompare(other.at));
+  return steps.sort((step, otherStep) => step.at.localeCompare(otherStep.at));
 }
 
 const DECIDED = {

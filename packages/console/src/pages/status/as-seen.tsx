@@ -71,7 +71,7 @@ export function AsSeen({ identity, of }: Props) {
 function saidOf(list: ReadList, index: number, onRecord: readonly StatusMatch[]): string {
   const status = statusAt(list, index);
   if (status === undefined) return `The list has no entry ${index}.`;
-  const known = onRecord.find((one) => one.index === index);
+  const known = onRecord.find((match) => match.index === index);
   if (known !== undefined && known.status !== status) return `Entry ${index} is still ${nameOfStatus(status)} in this copy.`;
   const isUnknown = status === 0 && known === undefined;
   return `Entry ${index} is ${nameOfStatus(status)}${isUnknown ? ', or given to nobody' : ''}.`;

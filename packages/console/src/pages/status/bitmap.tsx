@@ -30,7 +30,7 @@ export function Bitmap({ list, marked }: Props) {
     context.putImageData(image, 0, 0);
   }, [list, shown, width, height]);
   const words = [...countsOf(list)]
-    .sort(([one], [other]) => one - other)
+    .sort(([status], [otherStatus]) => status - otherStatus)
     .map(([status, count]) => `${count.toLocaleString('en')} ${nameOfStatus(status)}`)
     .join(', ');
   return (

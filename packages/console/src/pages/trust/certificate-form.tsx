@@ -64,6 +64,6 @@ export function CertificateForm({ wanted, take, button, children, label, isOptio
 }
 
 /** An empty field of files has one without content. */
-function isNoFile(one: FormDataEntryValue): boolean {
-  return one instanceof File && one.size === 0;
+function isNoFile(entry: FormDataEntryValue): boolean {
+  return entry instanceof File && entry.size === 0;
 }

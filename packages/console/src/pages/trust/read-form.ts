@@ -8,7 +8,7 @@ export const NOTHING: Reading = { found: [], refused: [], hasKey: false };
  * @param form with `file` and `text`.
  */
 export async function readForm(form: FormData, wanted: CertificatePurpose, now = new Date()): Promise<Reading> {
-  const files = form.getAll('file').filter((one): one is File => one instanceof File && one.size > 0);
+  const files = form.getAll('file').filter((entry): entry is File => entry instanceof File && entry.size > 0);
   const text = String(form.get('text') ?? '').trim();
   if (files.length > MAX_FILES) return { ...NOTHING, refused: [`These are more than ${MAX_FILES} files; give fewer.`] };
   if (files.length === 0 && text === '') return { ...NOTHING, refused: ['Choose a file, or paste a certificate.'] };

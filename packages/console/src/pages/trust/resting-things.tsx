@@ -39,10 +39,10 @@ export function Resting({ identity, kind, words, since }: Props) {
     run(async () => {
       const further = await askPage<Ending>(identity, '/trust/forecast', { ...query, cursor: next });
       // What ended or began meanwhile may stand on both pages.
-      const all = new Map([...rows, ...further.rows].map((one) => [keyOf(one), one]));
+      const all = new Map([...rows, ...further.rows].map((row) => [keyOf(row), row]));
       setPage({ ...further, rows: [...all.values()] });
     });
-  const ending = rows.find((one) => keyOf(one) === chosen);
+  const ending = rows.find((row) => keyOf(row) === chosen);
   return (
     <>
       {rows.length === 0 ? (

@@ -21,5 +21,5 @@ export function restingOn({ affects: { issuance, presentation } }: Ending): read
 
 /** Each once, in the order in which it is first named. */
 export function allResting(endings: readonly Ending[]): readonly Resting[] {
-  return [...new Map(endings.flatMap(restingOn).map((one) => [one.key, one])).values()];
+  return [...new Map(endings.flatMap(restingOn).map((usage) => [usage.key, usage])).values()];
 }

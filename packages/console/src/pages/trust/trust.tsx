@@ -22,9 +22,9 @@ export default function Trust({ identity }: PageProps) {
           Kind
           <select value={kind} onChange={(event) => refine({ kind: event.currentTarget.value })}>
             <option value="">all</option>
-            {KINDS.map((one) => (
-              <option key={one} value={one}>
-                {one.replaceAll('-', ' ')}
+            {KINDS.map((kindName) => (
+              <option key={kindName} value={kindName}>
+                {kindName.replaceAll('-', ' ')}
               </option>
             ))}
           </select>

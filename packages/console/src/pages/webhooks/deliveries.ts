@@ -13,21 +13,22 @@ export type Rate = {
 export function deliveriesOf(sessions: readonly SessionRead[]): Delivery[] {
   return sessions
     .flatMap(({ id, deliveries = [] }) => deliveries.map((delivery) => ({ ...delivery, session: id })))
-    .sort((one, other) => other.at.localeCompare(one.at));
+    .sort((delivery, otherDelivery) => otherDelivery.at.localeCompare(delivery.at));
 }
 
 /** The same sessions after one delivery was made again. */
 export function withDelivery(sessions: readonly SessionRead[], session: string, now: DeliveryRecord): SessionRead[] {
   return sessions.map(({ id, deliveries = [] }) => ({
     id,
-    deliveries: id === session ? deliveries.map((one) => (one.id === now.id ? now : one)) : deliveries,
+    deliveries: id === session ? deliveries.map((delivery) => (delivery.id === now.id ? now : delivery)) : deliveries,
   }));
 }
 
 export function ratesOf(deliveries: readonly DeliveryRecord[]): Rate[] {
   const webhooks = [...new Set(deliveries.map(({ webhook }) => webhook))].sort();
   return webhooks.map((webhook) => {
-    const count = (wanted: DeliveryRecord['result']) => deliveries.filter((one) => one.webhook === webhook && one.result === wanted).length;
+    const count = (wanted: DeliveryRecord['result']) =>
+      deliveries.filter((delivery) => delivery.webhook === webhook && delivery.result === wanted).length;
     return { webhook, delivered: count('delivered'), pending: count('pending'), failed: count('failed') };
   });
 }

@@ -15,7 +15,7 @@ const DIGESTS: Readonly<Record<string, DigestName>> = {
 /** The document, and the properties of the signature (ETSI EN 319 132-1 section 4.3). */
 const MAX_REFERENCES = 2;
 /** The canonical form is computed before the signer is known; two references have two dozen elements. */
-const MAX_SIGNED_INFO = 100;
+const MAX_SIGNED_INFO_ELEMENTS = 100;
 const MAX_TRANSFORMS = 4;
 const PLAIN_ID = /^#[\w.-]{1,200}$/;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
@@ -24,16 +24,18 @@ type DigestName = 'sha256' | 'sha512';
 
 type SignedReference = { readonly canonicalization: Canonicalization; readonly digest: DigestName; readonly digestValue: Buffer };
 
-/** Signature with the structure that lists have. Nothing of it is verified. */
-export type SignatureForm = {
+/** A parsed signature. It is not verified yet. */
+export type ParsedSignature = {
   readonly signedInfo: SignatureNode;
   readonly canonicalization: Canonicalization;
   readonly method: string;
   readonly value: Buffer;
-  /** The reference to the whole document; `isDocument` is true if instructions outside the root element count. */
-  readonly whole: SignedReference & { readonly isDocument: boolean };
-  /** The reference to a part of the signature, with the elements around that part. */
-  readonly part: (SignedReference & { readonly node: SignatureNode; readonly around: readonly XmlElement[] }) | undefined;
+  /** `isWholeDocument`: the URI is empty, so processing instructions outside the root element are signed too. */
+  readonly documentReference: SignedReference & { readonly isWholeDocument: boolean };
+  /** The reference to the signed properties within the signature, with their ancestors. */
+  readonly signedPropertiesReference:
+    | (SignedReference & { readonly node: SignatureNode; readonly around: readonly XmlElement[] })
+    | undefined;
 };
 
 /**
@@ -42,33 +44,37 @@ export type SignatureForm = {
  * @param signature directly below `root`.
  * @throws TrustListRefusal `malformed`, `algorithm`.
  */
-export function parseSignatureForm(signature: SignatureNode, root: XmlElement): SignatureForm {
+export function parseSignature(signature: SignatureNode, root: XmlElement): ParsedSignature {
   const signedInfo = only(signature, 'SignedInfo');
-  if ([...walk(signedInfo)].length > MAX_SIGNED_INFO + 1) throw new TrustListRefusal('malformed', 'SignedInfo is too large');
-  const method = assertAlgorithm(only(signedInfo, 'SignatureMethod'), SIGNATURE_METHODS);
+  if ([...walk(signedInfo)].length > MAX_SIGNED_INFO_ELEMENTS + 1) throw new TrustListRefusal('malformed', 'SignedInfo is too large');
+  const method = supportedAlgorithmOf(only(signedInfo, 'SignatureMethod'), SIGNATURE_METHODS);
   const references = childrenOf(signedInfo, 'Reference');
-  const whole = references.find((reference) => isWhole(reference, root));
-  if (whole === undefined || references.length > MAX_REFERENCES) {
-    throw new TrustListRefusal('malformed', 'the signature is not over the whole document');
+  const documentReference = references.find((reference) => isDocumentReference(reference, root));
+  if (documentReference === undefined) throw new TrustListRefusal('malformed', 'the signature is not over the whole document');
+  if (references.length > MAX_REFERENCES) {
+    throw new TrustListRefusal('malformed', `SignedInfo has more than ${MAX_REFERENCES} references`);
   }
-  const otherReferences = references.filter((reference) => reference !== whole);
+  const otherReferences = references.filter((reference) => reference !== documentReference);
   return {
     signedInfo,
     canonicalization: canonicalizationOf([only(signedInfo, 'CanonicalizationMethod')]),
     method,
     value: base64Of(only(signature, 'SignatureValue')),
-    whole: { ...parseReference(whole, true), isDocument: attributeOf(whole.element, 'URI') === '' },
-    part: otherReferences.map((reference) => parsePart(reference, signature, root))[0],
+    documentReference: {
+      ...parseReference(documentReference, true),
+      isWholeDocument: attributeOf(documentReference.element, 'URI') === '',
+    },
+    signedPropertiesReference: otherReferences.map((reference) => parseSignedPropertiesReference(reference, signature, root))[0],
   };
 }
 
-function isWhole({ element }: SignatureNode, root: XmlElement): boolean {
+function isDocumentReference({ element }: SignatureNode, root: XmlElement): boolean {
   const uri = attributeOf(element, 'URI');
   const id = attributeOf(root, 'Id');
   return uri === '' || (uri !== undefined && id !== undefined && uri === `#${id}` && PLAIN_ID.test(uri));
 }
 
-function parsePart(reference: SignatureNode, signature: SignatureNode, root: XmlElement) {
+function parseSignedPropertiesReference(reference: SignatureNode, signature: SignatureNode, root: XmlElement) {
   const uri = attributeOf(reference.element, 'URI') ?? '';
   const candidates = [...walk(signature, [root])].filter(({ node }) => `#${attributeOf(node.element, 'Id')}` === uri);
   const [part] = candidates;
@@ -77,17 +83,17 @@ function parsePart(reference: SignatureNode, signature: SignatureNode, root: Xml
   return { ...parseReference(reference, false), ...part };
 }
 
-function parseReference(reference: SignatureNode, isEnveloping: boolean): SignedReference {
-  const digest = DIGESTS[assertAlgorithm(only(reference, 'DigestMethod'), Object.keys(DIGESTS))];
+function parseReference(reference: SignatureNode, coversDocument: boolean): SignedReference {
+  const digest = DIGESTS[supportedAlgorithmOf(only(reference, 'DigestMethod'), Object.keys(DIGESTS))];
   const [list, ...more] = childrenOf(reference, 'Transforms');
   const steps = list === undefined ? [] : childrenOf(list, 'Transform');
   if (more.length > 0 || steps.length > MAX_TRANSFORMS || digest === undefined) {
     throw new TrustListRefusal('malformed', 'Transforms is repeated or has too many steps');
   }
   const [firstStep, ...otherSteps] = steps;
-  const isEnveloped = isEnveloping && firstStep !== undefined && attributeOf(firstStep.element, 'Algorithm') === ENVELOPED;
+  const isEnveloped = coversDocument && firstStep !== undefined && attributeOf(firstStep.element, 'Algorithm') === ENVELOPED;
   // A signature that is part of its own input cannot be valid.
-  if (isEnveloping && !isEnveloped && steps.every(isCanonicalization)) {
+  if (coversDocument && !isEnveloped && steps.every(isCanonicalization)) {
     throw new TrustListRefusal('malformed', 'Transforms does not exclude the signature itself');
   }
   return {
@@ -101,14 +107,14 @@ function isCanonicalization({ element }: SignatureNode): boolean {
   return CANONICAL.includes(attributeOf(element, 'Algorithm') ?? '');
 }
 
-/** Among several steps the exclusive one decides: it drops what the other one keeps, in either order. */
+/** If several canonicalizations are listed, the result is that of the exclusive one, in any order, because it removes unused namespaces. */
 function canonicalizationOf(steps: readonly SignatureNode[]): Canonicalization {
-  for (const step of steps) assertAlgorithm(step, CANONICAL);
+  for (const step of steps) supportedAlgorithmOf(step, CANONICAL);
   const exclusive = steps.filter(({ element }) => attributeOf(element, 'Algorithm') === EXCLUSIVE);
   const prefixes = exclusive.map(inclusivePrefixes);
   // XML Signature section 4.4.3.2: without one, Canonical XML 1.0
   if (exclusive.length === 0) return { isExclusive: false, prefixes: [] };
-  if (prefixes.length > 1 && prefixes.some((each) => each.length > 0)) {
+  if (prefixes.length > 1 && prefixes.some((names) => names.length > 0)) {
     throw new TrustListRefusal('malformed', 'Transforms has several canonicalizations with prefixes');
   }
   return { isExclusive: true, prefixes: prefixes[0] ?? [] };
@@ -121,7 +127,8 @@ function inclusivePrefixes(step: SignatureNode): readonly string[] {
   return names.filter((name) => name !== '').map((name) => (name === '#default' ? '' : name));
 }
 
-function assertAlgorithm({ element }: SignatureNode, algorithms: readonly string[]): string {
+/** @throws TrustListRefusal `algorithm` */
+function supportedAlgorithmOf({ element }: SignatureNode, algorithms: readonly string[]): string {
   const algorithm = attributeOf(element, 'Algorithm') ?? '';
   if (!algorithms.includes(algorithm)) throw new TrustListRefusal('algorithm', `${element.local} has an unsupported algorithm`);
   return algorithm;
