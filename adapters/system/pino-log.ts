@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Logger, pino } from 'pino';
 import { Log, type LogContext, type LogFields } from '../../application/ports/log.ts';
 
@@ -8,11 +9,13 @@ const BLOCK = { minLength: 16_384, maxWrite: 32_768 };
 const SHARED_BLOCK = { minLength: 3_072, maxWrite: 4_096 };
 /** Maximum delay of a line. */
 const FLUSH_MS = 500;
+/** Maximum time for which `close` waits for a write. */
+const CLOSE_MS = 2_000;
 
 /** Structured log lines as JSON on standard output, written in blocks: a write per line costs more than the line. */
 export class PinoLog extends Log {
   readonly #logger: Logger;
-  readonly #end: () => void;
+  readonly #end: () => Promise<void>;
   readonly #flush: () => void;
   readonly #contexts = new AsyncLocalStorage<LogContext>();
 
@@ -24,8 +27,11 @@ export class PinoLog extends Log {
     const timer = setInterval(() => destination.flush(), FLUSH_MS);
     timer.unref();
     this.#flush = () => destination.flushSync();
-    this.#end = () => {
+    this.#end = async () => {
       clearInterval(timer);
+      // If the reader of the output has gone, pino ignores later writes once an asynchronous write failed; `flushSync` would repeat it for ever.
+      const written = new Promise<void>((resolve) => destination.flush(() => resolve()));
+      await Promise.race([written, pause(CLOSE_MS, undefined, { ref: false })]);
       destination.flushSync();
     };
     const options = {
@@ -45,8 +51,8 @@ export class PinoLog extends Log {
   }
 
   /** Writes the buffered lines and stops the timer. */
-  close(): void {
-    this.#end();
+  close(): Promise<void> {
+    return this.#end();
   }
 
   override info(message: string, fields: LogFields = {}): void {

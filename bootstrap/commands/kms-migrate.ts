@@ -66,7 +66,7 @@ async function migrate(tenantId: TenantId, to: string): Promise<boolean> {
       return remaining.length === 0;
     } finally {
       await keyStores.close();
-      log.close();
+      await log.close();
     }
   } finally {
     await store.close();

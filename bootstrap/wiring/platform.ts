@@ -78,7 +78,7 @@ export async function openPlatform(
   const service = serviceSettings(settings);
   const { LOG_LEVEL: level, WORKERS } = settings;
   const log = new PinoLog({ level, version: service.release.version, sharesOutput: WORKERS > 1 });
-  closers.add(async () => log.close());
+  closers.add(() => log.close());
   const clock = new SystemClock();
   const random = new NodeRandom();
   const signatures = new NodeSignatures();

@@ -75,7 +75,7 @@ export class Supervisor {
     const workerEnds = await this.#endWorkers();
     await this.#closers.closeAll();
     this.#log.info('stopped', { workers: workerEnds.length });
-    this.#log.close();
+    await this.#log.close();
     return workerEnds.every(({ code }) => code === 0) ? 0 : 1;
   }
 

@@ -58,7 +58,7 @@ describe('log of a process that shares its output with others', () => {
     } finally {
       write.restore();
       sinon.stub(fs, 'writeSync').callsFake(((_: number, text: Buffer) => text.length) as never);
-      log.close();
+      await log.close();
       sinon.restore();
     }
     expect(blocks.filter((block) => Buffer.byteLength(block) > PIPE_BUF)).to.deep.equal([]);
