@@ -28,7 +28,7 @@ describe('The documentation site of the service', function () {
   it('leads from the home page to a guide, under the content security policy', async () => {
     const { context, page, faults } = await openWindow(browser, service.address);
     await page.goto(service.address);
-    await page.getByRole('link', { name: 'docs', exact: true }).click();
+    await page.getByRole('link', { name: 'Documentation', exact: true }).click();
     await page.getByRole('heading', { name: 'Documentation', level: 1 }).waitFor();
     await page.getByRole('complementary').getByRole('link', { name: 'The first hour' }).click();
     await page.getByRole('heading', { name: 'The first hour', level: 1 }).waitFor();
