@@ -55,13 +55,23 @@ export class GuideFiles {
   async read(name: string): Promise<GuideFile | undefined> {
     const contentType = TYPES[extname(name)];
     if (this.#folder === undefined || contentType === undefined || !this.#names.has(name)) return undefined;
-    const content = await readFile(new URL(name, this.#folder)).catch(() => undefined);
+    const content = await readIfPresent(new URL(name, this.#folder));
     if (content === undefined) return undefined;
     const isHashed = HASHED_NAME.test(name);
     if (!contentType.endsWith('utf-8')) return { content, contentType, scriptHashes: [], isHashed };
     const text = content.toString().replaceAll(BUILT_BASE, `${this.#base}${BUILT_BASE}`);
     const scripts = extname(name) === '.html' ? Array.from(text.matchAll(INLINE_SCRIPT), ([, script = '']) => script) : [];
     return { content: text, contentType, scriptHashes: scripts.map((script) => hash('sha256', script, 'base64')), isHashed };
+  }
+}
+
+/** @returns undefined if there is no such file. @throws Error if it cannot be read. */
+async function readIfPresent(file: URL): Promise<Buffer | undefined> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
 }
 

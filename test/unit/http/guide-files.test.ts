@@ -66,6 +66,15 @@ describe('The files of the documentation site', () => {
     expect(await site.read('removed.html')).to.equal(undefined);
   });
 
+  it('report an error when they cannot be read', async () => {
+    // A folder with the name of a page is in the list, and cannot be read as a file.
+    mkdirSync(join(folder, 'site/folder.html'));
+    const error = await files()
+      .read('folder.html')
+      .catch((thrown: unknown) => thrown);
+    expect(error).to.have.property('code', 'EISDIR');
+  });
+
   it('are absent when the site was not built', async () => {
     const missingFolder = new GuideFiles('', [pathToFileURL(`${folder}/none/`)]);
     expect([missingFolder.isBuilt, await missingFolder.read('index.html')]).to.deep.equal([false, undefined]);
